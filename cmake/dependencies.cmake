@@ -1,0 +1,12 @@
+# Third-party packages. docs/dependencies.md says why each is here and which rooms may include it.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(JPEG REQUIRED)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+if(TENON_TESTS)
+  find_package(GTest REQUIRED)
+endif()
