@@ -1,12 +1,14 @@
 # tenon_room(NAME DEPS room... LIBS library...): the library of one room.
 #
-# Sources are every *.cpp below the folder; *_test.cpp become tenon_NAME_test (label unit).
+# Sources are every *.cpp below the folder; *_test.cpp become tenon_NAME_test (label unit), and a
+# main.cpp is left to the executable that the room's CMakeLists.txt makes of it.
 # DEPS names lower rooms only (scripts/check_layers.py holds the floors); LIBS are third-party targets.
 
 add_library(tenon_flags INTERFACE)
 target_include_directories(tenon_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(tenon_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wno-missing-designated-field-initializers  # records leave fields at their defaults on purpose
   -ffp-contract=off  # the same bits whatever the optimiser fuses
   $<$<CONFIG:RelWithDebInfo>:-O2> $<$<CONFIG:RelWithDebInfo>:-g1>)
 target_link_libraries(tenon_flags INTERFACE fmt::fmt Threads::Threads)
@@ -20,7 +22,7 @@ function(tenon_room name)
   cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   add_library(tenon_${name} STATIC ${sources})
   target_link_libraries(tenon_${name} PUBLIC tenon_flags ${arg_LIBS})
