@@ -7,3 +7,12 @@ foreach(room IN LISTS rooms)
 endforeach()
 add_test(NAME layers COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/check_layers.py)
 set_tests_properties(layers PROPERTIES LABELS unit)
+# Every tests/cli/test_*.py drives the built program.
+file(GLOB cli_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/test_*.py)
+foreach(test IN LISTS cli_tests)
+  get_filename_component(name ${test} NAME_WE)
+  string(REPLACE "test_" "cli." name ${name})
+  add_test(NAME ${name} COMMAND python3 ${test})
+  set_tests_properties(${name} PROPERTIES LABELS e2e TIMEOUT 300
+    ENVIRONMENT "TENON=$<TARGET_FILE:tenon>;PYTHONDONTWRITEBYTECODE=1")
+endforeach()
