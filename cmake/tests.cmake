@@ -7,12 +7,26 @@ foreach(room IN LISTS rooms)
 endforeach()
 add_test(NAME layers COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/check_layers.py)
 set_tests_properties(layers PROPERTIES LABELS unit)
-# Every tests/cli/test_*.py drives the built program.
-file(GLOB cli_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/test_*.py)
-foreach(test IN LISTS cli_tests)
-  get_filename_component(name ${test} NAME_WE)
-  string(REPLACE "test_" "cli." name ${name})
-  add_test(NAME ${name} COMMAND python3 ${test})
-  set_tests_properties(${name} PROPERTIES LABELS e2e TIMEOUT 300
-    ENVIRONMENT "TENON=$<TARGET_FILE:tenon>;PYTHONDONTWRITEBYTECODE=1")
-endforeach()
+
+# The interpreter of the tests: .venv has what they need beyond the standard library (scripts/setup.sh --tests).
+find_program(TENON_PYTHON NAMES python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
+if(NOT TENON_PYTHON)
+  find_program(TENON_PYTHON NAMES python3 REQUIRED)
+endif()
+set(TENON_TEST_ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1" "NO_COLOR=1" "TENON=$<TARGET_FILE:tenon>"
+  "TENON_INPUTS=${tenon_cache}/inputs")
+
+# tenon_python_tests(FOLDER PREFIX LABEL): every test_*.py of tests/FOLDER is the test PREFIX.name; 77 means skipped.
+function(tenon_python_tests folder prefix label)
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/test_*.py)
+  foreach(test IN LISTS tests)
+    get_filename_component(name ${test} NAME_WE)
+    string(REGEX REPLACE "^test_" "${prefix}." name ${name})
+    add_test(NAME ${name} COMMAND ${TENON_PYTHON} ${test})
+    set_tests_properties(${name} PROPERTIES LABELS "${label}" TIMEOUT 300 SKIP_RETURN_CODE 77
+      ENVIRONMENT "${TENON_TEST_ENVIRONMENT}")
+  endforeach()
+endfunction()
+tenon_python_tests(cli cli e2e)
+tenon_python_tests(scripts scripts lint)
+tenon_python_tests(docs docs lint)
