@@ -9,6 +9,7 @@ target_include_directories(tenon_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(tenon_flags INTERFACE
   -Wall -Wextra -Werror -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
   -Wno-missing-designated-field-initializers  # records leave fields at their defaults on purpose
+  -Wno-deprecated-declarations  # libstdc++ 12 implements std::stable_sort with a function it deprecates
   -ffp-contract=off  # the same bits whatever the optimiser fuses
   $<$<CONFIG:RelWithDebInfo>:-O2> $<$<CONFIG:RelWithDebInfo>:-g1>)
 target_link_libraries(tenon_flags INTERFACE fmt::fmt Threads::Threads)

@@ -1,8 +1,6 @@
 // Field-by-field reading of TOML and JSON objects.
 #include "tenon/base/object_reader.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -11,33 +9,13 @@
 #include <sstream>
 
 #include "tenon/base/closest.h"
+#include "tenon/base/json.h"
+#include "tenon/base/toml.h"
 
 namespace tenon {
 namespace {
 
 using nlohmann::json;
-
-json to_json(const toml::node& node) {
-  if (const auto* table = node.as_table()) {
-    json object = json::object();
-    for (const auto& [key, value] : *table) object[std::string(key.str())] = to_json(value);
-    return object;
-  }
-  if (const auto* array = node.as_array()) {
-    json list = json::array();
-    for (const auto& value : *array) list.push_back(to_json(value));
-    return list;
-  }
-  if (const auto* text = node.as_string()) return text->get();
-  if (const auto* whole = node.as_integer()) return whole->get();
-  if (const auto* number = node.as_floating_point()) return number->get();
-  if (const auto* flag = node.as_boolean()) return flag->get();
-  std::ostringstream date;  // dates have no use here; their text lets the reader refuse them by name
-  node.visit([&](const auto& n) {
-    if constexpr (!toml::is_table<decltype(n)> && !toml::is_array<decltype(n)>) date << n.get();
-  });
-  return date.str();
-}
 
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
@@ -49,20 +27,8 @@ std::string list_of(const std::vector<std::string>& names) {
 
 Result<json> parse_config(std::string_view text, std::string_view where) {
   const auto first = text.find_first_not_of(" \t\r\n");
-  try {
-    if (first != std::string_view::npos && text[first] == '{') {
-      json tree = json::parse(text);
-      return tree;
-    }
-    json tree = to_json(toml::parse(text, where));
-    return tree;
-  } catch (const toml::parse_error& bad) {
-    return invalid("not valid TOML: {} (line {})", std::string(bad.description()),
-                   bad.source().begin.line)
-        .at(where);
-  } catch (const json::exception& bad) {
-    return invalid("not valid JSON: {}", bad.what()).at(where);
-  }
+  if (first != std::string_view::npos && text[first] == '{') return parse_json(text, where);
+  return parse_toml(text, where);
 }
 
 Result<std::string> read_text_file(const std::string& path) {
