@@ -19,6 +19,10 @@ if(TENON_SANITIZE)
   target_link_options(tenon_flags INTERFACE -fsanitize=${TENON_SANITIZE})
 endif()
 
+if(TENON_FUZZ)
+  target_compile_options(tenon_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 function(tenon_room name)
   cmake_parse_arguments(arg "" "" "DEPS;LIBS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)

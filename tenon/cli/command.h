@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tenon/base/error.h"
+#include "tenon/base/json.h"
 #include "tenon/cli/console.h"
 
 namespace CLI {
@@ -16,9 +16,6 @@ class App;
 }
 
 namespace tenon::cli {
-
-/// Keys keep the order in which they were put, so the output is stable and reads well.
-using Json = nlohmann::ordered_json;
 
 /// Options that every command takes.
 struct CommonOptions {

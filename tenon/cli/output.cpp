@@ -12,10 +12,6 @@ Json problem_json(const Error& error) {
 
 }  // namespace
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Json error_json(const Error& error, std::string_view code) {
   Json inner = problem_json(error);
   inner["code"] = std::string(code);
@@ -40,7 +36,7 @@ void print_error(Console& console, const Error& error) {
 
 Status print_answer(std::FILE* out, const Answer& answer, bool as_json) {
   std::string text = answer.text;
-  if (as_json) text = answer.json.is_null() ? "" : dump(answer.json);
+  if (as_json) text = answer.json.is_null() ? "" : write_json(answer.json);
   if (!text.empty() && text.back() != '\n') text += '\n';
   const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   if (!written || std::fflush(out) != 0) return io_error("cannot write to standard output");

@@ -16,7 +16,4 @@ void print_error(Console& console, const Error& error);
 /// Writes text or JSON to stdout; an error when stdout cannot take it.
 Status print_answer(std::FILE* out, const Answer& answer, bool as_json);
 
-/// JSON on one line; text that is not UTF-8 (names from a file) is kept readable instead of failing.
-std::string dump(const Json& json);
-
 }  // namespace tenon::cli
