@@ -7,7 +7,7 @@
 add_library(tenon_flags INTERFACE)
 target_include_directories(tenon_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(tenon_flags INTERFACE
-  -Wall -Wextra -Werror -Wshadow -Wswitch-enum -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   -Wno-missing-designated-field-initializers  # records leave fields at their defaults on purpose
   -Wno-deprecated-declarations  # libstdc++ 12 implements std::stable_sort with a function it deprecates
   -ffp-contract=off  # the same bits whatever the optimiser fuses

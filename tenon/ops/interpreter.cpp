@@ -100,7 +100,7 @@ Result<Datums> interpret(const Graph& graph, const Datums& inputs) {
     return slot;
   };
   for (Node* node : graph.nodes()) {
-    if (interrupted()) return error(Code::timeout, "interrupted");
+    TENON_TRY(check_interrupt());
     Datums in;
     for (const Value* v : node->inputs()) in.push_back(v ? read(v) : Datum());
     Datums out = TENON_TRY(interpret(*node, in));

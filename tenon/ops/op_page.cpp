@@ -52,7 +52,7 @@ Value* B::dims_value(const Shape& wanted, Value* source) {
   return concat(parts, Attrs{{"axis", 0}});
 }
 
-Value* B::reshape_to(Value* x, const Shape& wanted) { return reshape(x, dims_value(wanted, x)); }
+Value* B::reshape_to(Value* x, const Shape& wanted) { return reshape(x, dims_value(wanted, x), Attrs{{"allow_zero", true}}); }
 
 Result<Types> infer_elementwise(const Call& c) {
   Exprs x;
@@ -86,11 +86,9 @@ OpPage elementwise(Elementwise e) {
   page.infer = infer_elementwise;
   page.scalar = std::move(e.scalar);
   page.decompose = none("core: the scalar expression is the meaning");
-  page.eval = none("the scalar expression is the meaning");
   page.gradient = std::move(e.gradient);
   page.cost = cost_elementwise;
   page.sharding = sharding_elementwise;
-  page.contents = none("follows from the scalar expression");
   page.samples = std::move(e.samples);
   return page;
 }

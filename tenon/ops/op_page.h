@@ -31,7 +31,7 @@ class B {
   Builder& builder() { return *builder_; }
 
   Value* constant(Tensor t) { return builder_->constant(std::move(t)); }
-  /// A scalar constant of `like`'s element type.
+  /// A 0-d constant of `like`'s element type.
   Value* number(double value, const Value* like) { return constant(Tensor::full(like->type().dtype(), {}, value)); }
   Value* number(double value, DType dtype) { return constant(Tensor::full(dtype, {}, value)); }
   Value* ints(const std::vector<std::int64_t>& values) { return constant(Tensor::vector(values)); }
@@ -41,7 +41,7 @@ class B {
   /// Reshapes x to `shape` (symbolic sizes become computed shape values).
   Value* reshape_to(Value* x, const Shape& shape);
   /// x with the shape of `like`.
-  Value* reshape_like(Value* x, Value* like) { return reshape(x, shape(like)); }
+  Value* reshape_like(Value* x, Value* like) { return reshape(x, shape(like), Attrs{{"allow_zero", true}}); }
   Value* zeros_like(Value* x) { return expand(number(0, x), shape(x)); }
   Value* cast_to(Value* x, DType to) { return x->type().dtype() == to ? x : cast(x, Attrs{{"to", to}}); }
   /// 1-d i64 value holding the dims of `shape`; `source` supplies symbolic ones through its own shape.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "tenon/ir/builder.h"
 #include "tenon/ops/interpreter.h"
 
 namespace tenon::ops {

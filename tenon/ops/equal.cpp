@@ -1,0 +1,22 @@
+// equal(a, b): whether a == b, element by element.
+#include "tenon/ops/op_page.h"
+
+namespace tenon::ops {
+namespace {
+
+Expr scalar(const Call&, const Exprs& x) { return scalar::equal(x[0], x[1]); }
+
+}  // namespace
+
+OpPage equal() {
+  return elementwise({
+      .name = "equal",
+      .doc = "y = a == b, with broadcasting; false when either is NaN",
+      .inputs = {{"a", kNumeric | kBool}, {"b", kNumeric | kBool}},
+      .scalar = scalar,
+      .gradient = none("boolean result"),
+      .samples = {sample({{2, 3}, {3}}), sample({{4}, {4}}).all(DType::u64).range(0, 9), rejects({{2}, {3}}, "do not broadcast")},
+  });
+}
+
+}  // namespace tenon::ops

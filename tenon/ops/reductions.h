@@ -1,0 +1,53 @@
+// Shared by the reduction pages: axes as an optional second input, `keepdims`.
+#pragma once
+
+#include "tenon/ops/op_page.h"
+
+namespace tenon::ops {
+
+/// Axes that a reduction call folds: input 1 when given and not empty, else all (or none with
+/// `noop_with_empty_axes`). nullopt when the axes are computed at run time.
+Result<std::optional<std::vector<int>>> reduced_axes(const Call& c);
+Result<Types> infer_reduction(const Call& c);
+/// Combines elements: acc = fold(acc, element), starting from `start`, then `finish(acc, count)`.
+template <class W>
+struct Fold {
+  W start;
+  std::function<W(W, W)> step;
+  std::function<W(W, std::int64_t)> finish = [](W acc, std::int64_t) { return acc; };
+};
+template <class W>
+Tensor reduce(const Tensor& x, const std::vector<int>& axes, bool keepdims, const Fold<W>& fold);
+/// dy brought back to the rank of x (axes of size 1), so that it broadcasts against x.
+Value* with_reduced_axes(B g, const Call& c, Value* y);
+/// Factors of a reduction: kept axes go through, folded ones are reduced by `how` ("" = stay whole).
+Result<Factors> sharding_reduction(const Call& c, std::string_view how);
+Cost cost_reduction(const Call& c);
+
+/// The inputs and attributes that every reduction has.
+std::vector<InputSpec> reduction_inputs(TypeSet types);
+std::vector<AttrSpec> reduction_attrs();
+
+template <class W>
+Tensor reduce(const Tensor& x, const std::vector<int>& axes, bool keepdims, const Fold<W>& fold) {
+  Dims full = x.dims(), out;
+  std::vector<bool> folded(full.size(), false);
+  for (int a : axes) folded[static_cast<std::size_t>(a)] = true;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    if (!folded[i]) out.push_back(full[i]);
+    else if (keepdims) out.push_back(1);
+    if (folded[i]) full[i] = 1;
+  }
+  const auto values = wide<W>(x);
+  std::vector<W> acc(static_cast<std::size_t>(num_elements(out)), fold.start);
+  const Dims steps = broadcast_strides(full, x.dims());
+  for_each_index(x.dims(), [&](const Dims& at, std::int64_t k) {
+    W& a = acc[static_cast<std::size_t>(offset_of(at, steps))];
+    a = fold.step(a, values[static_cast<std::size_t>(k)]);
+  });
+  const std::int64_t per_output = out.empty() || num_elements(out) == 0 ? x.count() : x.count() / num_elements(out);
+  for (W& a : acc) a = fold.finish(a, per_output);
+  return narrow(acc, x.dtype(), out);
+}
+
+}  // namespace tenon::ops
