@@ -30,15 +30,6 @@ endfunction()
 tenon_python_tests(cli cli e2e)
 tenon_python_tests(scripts scripts lint)
 tenon_python_tests(docs docs lint)
-# Every tests/cli/test_*.py drives the built program.
-file(GLOB cli_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/test_*.py)
-foreach(test IN LISTS cli_tests)
-  get_filename_component(name ${test} NAME_WE)
-  string(REPLACE "test_" "cli." name ${name})
-  add_test(NAME ${name} COMMAND python3 ${test})
-  set_tests_properties(${name} PROPERTIES LABELS e2e TIMEOUT 300
-    ENVIRONMENT "TENON=$<TARGET_FILE:tenon>;PYTHONDONTWRITEBYTECODE=1")
-endforeach()
 # The op suite walks the registry: every sample of every page is a test (label op).
 file(GLOB op_suite CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/ops/*.cpp)
 add_executable(tenon_op_suite ${op_suite})
