@@ -5,8 +5,6 @@ foreach(room IN LISTS rooms)
   gtest_discover_tests(tenon_${room}_test TEST_PREFIX ${room}. DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS unit TIMEOUT 120)
 endforeach()
-add_test(NAME layers COMMAND python3 ${PROJECT_SOURCE_DIR}/scripts/check_layers.py)
-set_tests_properties(layers PROPERTIES LABELS unit)
 
 # The interpreter of the tests: .venv has what they need beyond the standard library (scripts/setup.sh --tests).
 find_program(TENON_PYTHON NAMES python3 PATHS ${PROJECT_SOURCE_DIR}/.venv/bin NO_DEFAULT_PATH)
@@ -37,3 +35,8 @@ target_link_libraries(tenon_op_suite PRIVATE tenon_ops GTest::gtest)
 # One ctest entry, not a thousand processes.
 add_test(NAME op_suite COMMAND tenon_op_suite --gtest_brief=1)
 set_tests_properties(op_suite PROPERTIES LABELS op TIMEOUT 600)
+foreach(check IN ITEMS layers sizes)
+  add_test(NAME ${check} COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_${check}.py)
+  set_tests_properties(${check} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77
+    ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+endforeach()

@@ -27,13 +27,15 @@ Result<std::int64_t> parse_dim(std::string_view text, std::string_view whole) {
 }
 
 template <class Named>
-Status resolve(std::span<Named> values, std::span<const std::string> known, std::string_view option) {
+Status resolve(std::span<Named> values, std::span<const std::string> known,
+               std::string_view option) {
   std::set<std::string> seen;
   for (Named& value : values) {
     if (value.name.empty()) {
       if (known.size() != 1) {
         return invalid("{} without a name, but there are {} inputs", option, known.size())
-            .with_help(fmt::format("write {} NAME=VALUE; names: {}", option, fmt::join(known, ", ")));
+            .with_help(
+                fmt::format("write {} NAME=VALUE; names: {}", option, fmt::join(known, ", ")));
       }
       value.name = known.front();
     }
@@ -77,7 +79,8 @@ Result<NamedFile> parse_named_file(std::string_view text) {
     if (text.empty()) return invalid("an empty file name").with_help("write NAME=FILE");
     return NamedFile{{}, std::string(text)};
   }
-  if (split == 0) return invalid("'{}' has no name before the '='", text).with_help("write NAME=FILE");
+  if (split == 0)
+    return invalid("'{}' has no name before the '='", text).with_help("write NAME=FILE");
   if (split + 1 == text.size()) {
     return invalid("'{}' has no file after the '='", text).with_help("write NAME=FILE");
   }

@@ -1,4 +1,5 @@
-// Options of the form NAME=VALUE that several commands share: --input NAME=FILE, --shape NAME=1,3,224,224.
+// Options of the form NAME=VALUE that several commands share: --input NAME=FILE, --shape
+// NAME=1,3,224,224.
 #pragma once
 
 #include <span>
@@ -21,15 +22,15 @@ struct NamedFile {
   std::string file;
 };
 
-/// `--shape NAME=1,3,224,224` (or 1x3x224x224); the name is empty where it was left out, the dims are
-/// empty for a scalar (`NAME=`).
+/// `--shape NAME=1,3,224,224` (or 1x3x224x224); the name is empty where it was left out, the dims
+/// are empty for a scalar (`NAME=`).
 struct NamedShape {
   std::string name;
   Dims dims;
 };
 
-/// Splits at the first '='; a text that names an existing file is taken whole, so that files with '=' in
-/// their names work.
+/// Splits at the first '='; a text that names an existing file is taken whole, so that files with
+/// '=' in their names work.
 Result<NamedFile> parse_named_file(std::string_view text);
 /// Splits at the last '='; dims are non-negative and at most 2^63 - 1.
 Result<NamedShape> parse_named_shape(std::string_view text);
@@ -41,8 +42,8 @@ void add_named_shapes(CLI::App& app, const std::string& option, std::vector<Name
                       const std::string& description);
 
 /// Fills in the one name that was left out and checks names against `known` (a model's inputs): an
-/// unknown name, a repeated one and a missing one are errors that list what there is. `option` is used
-/// in the messages.
+/// unknown name, a repeated one and a missing one are errors that list what there is. `option` is
+/// used in the messages.
 Status resolve_names(std::span<NamedFile> values, std::span<const std::string> known,
                      std::string_view option);
 Status resolve_names(std::span<NamedShape> values, std::span<const std::string> known,

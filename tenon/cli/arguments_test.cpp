@@ -35,12 +35,14 @@ TEST(NamedShape, ReadsBothSeparators) {
 }
 
 TEST(NamedShape, NamesTheBadDimension) {
-  for (const char* text : {"x=1,,3", "x=1,-3", "x=1,3.5", "x=", "=1,2", "x=1,", "x=99999999999999999999"}) {
+  for (const char* text :
+       {"x=1,,3", "x=1,-3", "x=1,3.5", "x=", "=1,2", "x=1,", "x=99999999999999999999"}) {
     const auto value = parse_named_shape(text);
     if (std::string(text) == "x=") continue;  // a scalar
     EXPECT_FALSE(value.ok()) << text;
   }
-  EXPECT_EQ(parse_named_shape("x=1,-3").error().message, "dimension '-3' of 'x=1,-3' is not a number from 0 on");
+  EXPECT_EQ(parse_named_shape("x=1,-3").error().message,
+            "dimension '-3' of 'x=1,-3' is not a number from 0 on");
 }
 
 TEST(ResolveNames, FillsInTheOnlyOne) {

@@ -29,7 +29,8 @@ struct CommonOptions {
 };
 
 /// What a command answers. `text` goes to stdout for people, `json` instead of it with --json.
-/// `yes` false: the answer is no (not equal, not valid, budget missed), and the program exits with 1.
+/// `yes` false: the answer is no (not equal, not valid, budget missed), and the program exits
+/// with 1.
 struct Answer {
   Json json;
   std::string text;
@@ -45,8 +46,9 @@ class Context {
   const CommonOptions& options;
   Console& console;
 
-  /// Writes one line to stdout at once, for commands that answer case by case (`run --batch`). Such a
-  /// command returns an Answer with a null `json` and an empty `text`. An error when stdout is lost.
+  /// Writes one line to stdout at once, for commands that answer case by case (`run --batch`). Such
+  /// a command returns an Answer with a null `json` and an empty `text`. An error when stdout is
+  /// lost.
   Status print_line(const std::string& line);
 
   /// An error that makes the program exit with 2: options that do not go together.

@@ -14,7 +14,8 @@ namespace {
 std::string check_threads(const std::string& text) {
   int value = -1;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 4096) return {};
+  if (problem == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 4096)
+    return {};
   return fmt::format("'{}' is not a number from 0 to 4096", text);
 }
 
@@ -39,7 +40,8 @@ void add_common_options(CLI::App& app, CommonOptions& options) {
       ->type_name("N")
       ->check(check_threads);
   app.add_option("--seed", options.seed, "seed of everything random")->type_name("N");
-  add_choice(app, "--backend", options.backend, {"cpu", "reference", "null"}, "what runs the graph");
+  add_choice(app, "--backend", options.backend, {"cpu", "reference", "null"},
+             "what runs the graph");
   add_choice(app, "--precision", options.precision, {"fp32", "bf16", "fp16", "int8"},
              "arithmetic that the result may use");
   app.add_flag("--json", options.json, "print one JSON object instead of text");

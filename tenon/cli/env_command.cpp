@@ -24,9 +24,10 @@ Json cpu_json(const HostCpu& cpu) {
 Json versions_json() {
   return {{"tenon", std::string(version())},
           {"compiler", __VERSION__},
-          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
-          {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
-                                        NLOHMANN_JSON_VERSION_PATCH)},
+          {"fmt", fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+                              FMT_VERSION % 100)},
+          {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                        NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)},
           {"cli11", CLI11_VERSION}};
 }
 
@@ -40,14 +41,16 @@ Json paths_json(const std::vector<CodePath>& paths) {
 
 std::string text_of(const HostCpu& cpu, const std::vector<CodePath>& paths, const Json& versions) {
   constexpr double kGibi = 1 << 30;
-  std::string text = fmt::format("cpu         {} ({}, {})\n", cpu.model, cpu.vendor, cpu.architecture);
+  std::string text =
+      fmt::format("cpu         {} ({}, {})\n", cpu.model, cpu.vendor, cpu.architecture);
   text += fmt::format("cores       {}\n", cpu.num_cores);
   text += fmt::format("memory      {:.1f} GiB\n", static_cast<double>(cpu.memory_bytes) / kGibi);
   text += fmt::format("caches      L1d {} KiB, L2 {} KiB, L3 {} KiB\n", cpu.l1_data_bytes >> 10,
                       cpu.l2_bytes >> 10, cpu.l3_bytes >> 10);
   text += fmt::format("features    {}\n", fmt::join(feature_names(cpu.features), " "));
   for (const CodePath& path : paths) {
-    text += fmt::format("path        {:<7} {:<8} {}\n", name(path.isa), path.used ? "used" : "not used", path.why);
+    text += fmt::format("path        {:<7} {:<8} {}\n", name(path.isa),
+                        path.used ? "used" : "not used", path.why);
   }
   for (const auto& [what, number] : versions.items()) {
     text += fmt::format("version     {:<14} {}\n", what, number.get<std::string>());

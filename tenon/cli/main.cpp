@@ -25,5 +25,6 @@ void catch_interrupts() {
 
 int main(int argc, char** argv) {
   catch_interrupts();
-  return tenon::cli::run_program({argv + 1, argv + argc}, tenon::cli::all_commands(), stdout, stderr);
+  return tenon::cli::run_program({argv + 1, argv + argc}, tenon::cli::all_commands(), stdout,
+                                 stderr);
 }

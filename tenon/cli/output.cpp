@@ -6,7 +6,9 @@ namespace {
 constexpr std::size_t kShownProblems = 20;
 
 Json problem_json(const Error& error) {
-  return {{"code", std::string(name(error.code))}, {"message", error.message}, {"where", error.where},
+  return {{"code", std::string(name(error.code))},
+          {"message", error.message},
+          {"where", error.where},
           {"help", error.help}};
 }
 

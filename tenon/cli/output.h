@@ -7,7 +7,8 @@
 
 namespace tenon::cli {
 
-/// {"error": {"code", "message", "where", "help", "problems"}}; `problems` holds the further ones, all.
+/// {"error": {"code", "message", "where", "help", "problems"}}; `problems` holds the further ones,
+/// all.
 Json error_json(const Error& error, std::string_view code);
 
 /// `error: ...`, further problems indented under it (twenty and a count), `help: ...`.

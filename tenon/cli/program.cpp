@@ -61,9 +61,11 @@ class Program {
   /// `tenon`, `tenon --help`, `tenon --version` and words that are no command.
   std::optional<Exit> answer_without_command(const std::vector<std::string>& arguments) {
     const std::string first = arguments.empty() ? "" : arguments.front();
-    if (first == "--help" || first == "-h" || first == "help") return print({{{"help", help()}}, help()});
+    if (first == "--help" || first == "-h" || first == "help")
+      return print({{{"help", help()}}, help()});
     if (first == "--version") return print_version();
-    if (first.empty()) return usage_error(invalid("no command given").with_help("tenon --help lists them"));
+    if (first.empty())
+      return usage_error(invalid("no command given").with_help("tenon --help lists them"));
     if (first.front() == '-') {
       return usage_error(invalid("'{}' stands before the command", first)
                              .with_help("options follow the command: tenon COMMAND [OPTIONS]"));
@@ -76,12 +78,15 @@ class Program {
   }
 
   std::string help() const {
-    std::string text = "tenon: brings deep-learning models to the machine in front of you\n\n"
-                       "Usage: tenon COMMAND [OPTIONS]\n\nCommands:\n";
+    std::string text =
+        "tenon: brings deep-learning models to the machine in front of you\n\n"
+        "Usage: tenon COMMAND [OPTIONS]\n\nCommands:\n";
     for (const CLI::App* app : root_.get_subcommands({})) {
       text += fmt::format("  {:<10} {}\n", app->get_name(), app->get_description());
     }
-    return text + "\ntenon COMMAND --help shows a command's options and examples; tenon --version the version.\n";
+    return text +
+           "\ntenon COMMAND --help shows a command's options and examples; tenon --version the "
+           "version.\n";
   }
 
   /// The innermost command that the arguments named.
@@ -104,7 +109,8 @@ class Program {
     const std::vector<std::string> left = root_.remaining(true);
     if (left.empty()) return invalid("{}", problem.what()).with_help(hint);
     const bool is_option = left.front().size() > 1 && left.front().front() == '-';
-    const std::string word = left.front().substr(0, is_option ? left.front().find('=') : std::string::npos);
+    const std::string word =
+        left.front().substr(0, is_option ? left.front().find('=') : std::string::npos);
     std::vector<std::string> known = is_option ? std::vector<std::string>{} : children_of(app);
     for (const CLI::Option* option : app.get_options()) {
       for (const std::string& name : option->get_lnames()) {
@@ -137,7 +143,8 @@ class Program {
     try {
       return runners_.at(&active())(context);
     } catch (const std::bad_alloc&) {
-      return error(Code::out_of_memory, "out of memory").with_help("use a smaller batch or a machine with more");
+      return error(Code::out_of_memory, "out of memory")
+          .with_help("use a smaller batch or a machine with more");
     }
   }
 
@@ -166,7 +173,8 @@ class Program {
     std::string text = app.help();
     const std::string usage = "Usage: ";
     const auto at = text.find(usage + app.get_name());
-    if (at != std::string::npos) text.replace(at, usage.size() + app.get_name().size(), usage + full_name(app));
+    if (at != std::string::npos)
+      text.replace(at, usage.size() + app.get_name().size(), usage + full_name(app));
     return print({{{"help", text}}, text});
   }
 
@@ -197,11 +205,13 @@ Exit exit_of(Code code) {
   switch (code) {
     case Code::invalid:
     case Code::unsupported:
-    case Code::not_found: return Exit::bad_input;
+    case Code::not_found:
+      return Exit::bad_input;
     case Code::io:
     case Code::timeout:
     case Code::peer_lost:
-    case Code::out_of_memory: return Exit::environment;
+    case Code::out_of_memory:
+      return Exit::environment;
   }
   return Exit::environment;
 }

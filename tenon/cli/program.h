@@ -21,8 +21,8 @@ enum class Exit : int {
 
 Exit exit_of(Code code);
 
-/// Parses `arguments` (without the program's name), runs the command and prints: the answer to `out`,
-/// everything else to `err`.
+/// Parses `arguments` (without the program's name), runs the command and prints: the answer to
+/// `out`, everything else to `err`.
 int run_program(const std::vector<std::string>& arguments, const std::vector<Command>& commands,
                 std::FILE* out, std::FILE* err);
 

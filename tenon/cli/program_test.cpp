@@ -25,7 +25,8 @@ struct ActOptions {
 Result<Answer> act(const ActOptions& options, Context& context) {
   if (options.as == "no") return Answer{{{"equal", false}}, "not equal\n", false};
   if (options.as == "bad") {
-    Error problem = invalid("a is 1 but b is 2").at("node n, m.onnx #3").with_help("make them equal");
+    Error problem =
+        invalid("a is 1 but b is 2").at("node n, m.onnx #3").with_help("make them equal");
     for (int i = 0; i < 25; ++i) problem.others.push_back(invalid("problem {}", i));
     return problem;
   }
@@ -109,8 +110,10 @@ TEST(Program, ExitCodesFollowTheKindOfFailure) {
 
 TEST(Program, ErrorsNameThePlaceAndTheRemedy) {
   const Ran ran = run({"act", "--as", "bad"});
-  EXPECT_TRUE(ran.err.starts_with("error: a is 1 but b is 2 [node n, m.onnx #3]\n  problem 0\n")) << ran.err;
-  EXPECT_TRUE(ran.err.ends_with("  problem 19\n  and 5 more (all with --json)\nhelp: make them equal\n"))
+  EXPECT_TRUE(ran.err.starts_with("error: a is 1 but b is 2 [node n, m.onnx #3]\n  problem 0\n"))
+      << ran.err;
+  EXPECT_TRUE(
+      ran.err.ends_with("  problem 19\n  and 5 more (all with --json)\nhelp: make them equal\n"))
       << ran.err;
   EXPECT_EQ(ran.out, "");
 }
@@ -121,7 +124,8 @@ TEST(Program, ErrorsAreJsonToo) {
   EXPECT_EQ(json["error"]["where"], "node n, m.onnx #3");
   EXPECT_EQ(json["error"]["problems"].size(), 25u);
   EXPECT_EQ(Json::parse(run({"act", "--nope", "--json"}).out)["error"]["code"], "usage");
-  EXPECT_EQ(Json::parse(run({"act", "--as", "stopped", "--json"}).out)["error"]["code"], "interrupted");
+  EXPECT_EQ(Json::parse(run({"act", "--as", "stopped", "--json"}).out)["error"]["code"],
+            "interrupted");
 }
 
 TEST(Program, InterruptedWorkStillShowsWhatItHas) {
@@ -135,14 +139,16 @@ TEST(Program, WrongUsageIsNamedWithASuggestion) {
   EXPECT_EQ(run({"atc"}).err, "error: there is no command 'atc'\nhelp: did you mean 'act'?\n");
   EXPECT_EQ(run({"act", "--thread=2"}).err,
             "error: tenon act has no option '--thread'\nhelp: did you mean '--threads'?\n");
-  EXPECT_EQ(run({"act", "agian"}).err, "error: tenon act has no argument 'agian'\nhelp: did you mean 'again'?\n");
+  EXPECT_EQ(run({"act", "agian"}).err,
+            "error: tenon act has no argument 'agian'\nhelp: did you mean 'again'?\n");
   EXPECT_EQ(run({"act", "--threads", "x"}).code, 2);
   EXPECT_EQ(run({"act", "--precision", "fp23"}).code, 2);
   EXPECT_EQ(run({"--json", "act"}).code, 2);
 }
 
 TEST(Program, ShapesRepeat) {
-  EXPECT_EQ(run({"shapes", "--shape", "a=1,2", "--shape", "b=3", "--json"}).out, "{\"a\":[1,2],\"b\":[3]}\n");
+  EXPECT_EQ(run({"shapes", "--shape", "a=1,2", "--shape", "b=3", "--json"}).out,
+            "{\"a\":[1,2],\"b\":[3]}\n");
   const Ran bad = run({"shapes", "--shape", "a=1,-2"});
   EXPECT_EQ(bad.code, 2);
   EXPECT_TRUE(bad.err.starts_with("error: --shape: dimension '-2'")) << bad.err;

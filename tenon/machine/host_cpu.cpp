@@ -54,7 +54,8 @@ std::array<unsigned, 4> cpuid(unsigned leaf, unsigned subleaf) {
   return r;
 }
 
-/// Which register files the operating system saves: bit 2 AVX, 5-7 AVX-512, 17-18 AMX (Intel SDM 13.3).
+/// Which register files the operating system saves: bit 2 AVX, 5-7 AVX-512, 17-18 AMX (Intel
+/// SDM 13.3).
 std::uint64_t saved_registers() {
   unsigned low = 0, high = 0;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -163,11 +164,11 @@ std::optional<std::string_view> missing_feature(Isa isa, const CpuFeatures& f) {
     bool there;
   };
   const std::array needs = {
-      Need{Isa::avx2, "avx2", f.avx2},          Need{Isa::avx2, "fma", f.fma},
-      Need{Isa::avx2, "f16c", f.f16c},          Need{Isa::avx512, "avx512f", f.avx512f},
+      Need{Isa::avx2, "avx2", f.avx2},           Need{Isa::avx2, "fma", f.fma},
+      Need{Isa::avx2, "f16c", f.f16c},           Need{Isa::avx512, "avx512f", f.avx512f},
       Need{Isa::avx512, "avx512bw", f.avx512bw}, Need{Isa::avx512, "avx512dq", f.avx512dq},
       Need{Isa::avx512, "avx512vl", f.avx512vl}, Need{Isa::amx, "amx_tile", f.amx_tile},
-      Need{Isa::amx, "amx_bf16", f.amx_bf16},   Need{Isa::amx, "amx_int8", f.amx_int8}};
+      Need{Isa::amx, "amx_bf16", f.amx_bf16},    Need{Isa::amx, "amx_int8", f.amx_int8}};
   for (const Need& need : needs) {
     if (need.isa <= isa && !need.there) return need.name;
   }
@@ -178,10 +179,14 @@ std::optional<std::string_view> missing_feature(Isa isa, const CpuFeatures& f) {
 
 std::string_view name(Isa isa) {
   switch (isa) {
-    case Isa::plain: return "plain";
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-    case Isa::amx: return "amx";
+    case Isa::plain:
+      return "plain";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::amx:
+      return "amx";
   }
   return "unknown";
 }
@@ -207,7 +212,8 @@ std::vector<CodePath> code_paths(const CpuFeatures& features, Isa limit) {
     } else if (isa > limit) {
       paths.push_back({isa, false, fmt::format("TENON_ISA={} forbids it", name(limit))});
     } else {
-      paths.push_back({isa, true, isa == Isa::plain ? "always there" : "all its features are there"});
+      paths.push_back(
+          {isa, true, isa == Isa::plain ? "always there" : "all its features are there"});
     }
   }
   return paths;

@@ -1,4 +1,5 @@
-// The processor that this process runs on: what it is, what it can do, and which kernels that allows.
+// The processor that this process runs on: what it is, what it can do, and which kernels that
+// allows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ namespace tenon {
 enum class Isa { plain, avx2, avx512, amx };
 std::string_view name(Isa isa);
 
-/// The features that matter to kernels. Each is true only if the operating system saves its registers.
+/// The features that matter to kernels. Each is true only if the operating system saves its
+/// registers.
 struct CpuFeatures {
   bool sse41 = false, avx = false, f16c = false, fma = false, avx2 = false, avx_vnni = false;
   bool avx512f = false, avx512bw = false, avx512dq = false, avx512vl = false;
@@ -45,11 +47,12 @@ struct CodePath {
   std::string why;
 };
 
-/// Every path, plainest first. `limit` is the most that may be used (TENON_ISA), for tests by masking.
+/// Every path, plainest first. `limit` is the most that may be used (TENON_ISA), for tests by
+/// masking.
 std::vector<CodePath> code_paths(const CpuFeatures& features, Isa limit);
 
-/// The ceiling that the environment variable TENON_ISA (plain, avx2, avx512, amx) sets; amx when unset
-/// or not one of these.
+/// The ceiling that the environment variable TENON_ISA (plain, avx2, avx512, amx) sets; amx when
+/// unset or not one of these.
 Isa isa_limit();
 
 /// The best path of this host under `isa_limit()`.

@@ -1,4 +1,5 @@
-// Runs a fuzzer's entry point over files and over damaged copies of them: the everyday form of fuzzing.
+// Runs a fuzzer's entry point over files and over damaged copies of them: the everyday form of
+// fuzzing.
 #include <fmt/core.h>
 
 #include <algorithm>

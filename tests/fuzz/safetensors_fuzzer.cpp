@@ -3,7 +3,8 @@
 #include "tests/fuzz/entry.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto file = tenon::Safetensors::parse(tenon::fuzz::bytes(data, size), tenon::fuzz::borrowed(data));
+  const auto file =
+      tenon::Safetensors::parse(tenon::fuzz::bytes(data, size), tenon::fuzz::borrowed(data));
   if (!file.ok()) return 0;
   for (const tenon::SafetensorsEntry& entry : file->entries()) {
     const auto tensor = file->tensor(entry);

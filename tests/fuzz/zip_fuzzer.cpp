@@ -4,7 +4,8 @@
 #include "tests/fuzz/entry.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto archive = tenon::ZipReader::parse(tenon::fuzz::bytes(data, size), tenon::fuzz::borrowed(data));
+  const auto archive =
+      tenon::ZipReader::parse(tenon::fuzz::bytes(data, size), tenon::fuzz::borrowed(data));
   if (!archive.ok()) return 0;
   for (const tenon::ZipEntry& entry : archive->entries()) {
     if (entry.bytes < (1u << 20)) static_cast<void>(archive->read(entry).ok());
