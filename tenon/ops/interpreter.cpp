@@ -54,13 +54,10 @@ Result<Datums> run_decomposition(const Node& node, const Datums& inputs) {
   return all;
 }
 
-Result<Datums> dispatch(const Node& node, const Datums& inputs) {
+Result<Datums> dispatch(const Node& node, const Datums& inputs, const RegionRunner& runner) {
   const Call call(node, inputs);
   if (node.op().scalar) return run_scalar(call, inputs);
-  if (node.op().eval) {
-    static const RegionRunner runner = [](const Graph& region, Datums in) { return interpret(region, in); };
-    return node.op().eval(EvalCall{call, inputs, runner});
-  }
+  if (node.op().eval) return node.op().eval(EvalCall{call, inputs, runner});
   TENON_CHECK(node.op().decompose, "{} has no meaning", node.op().name);
   return run_decomposition(node, inputs);
 }
@@ -78,9 +75,14 @@ std::vector<int> use_counts(const Graph& graph) {
 }  // namespace
 
 Result<Datums> interpret(const Node& node, const Datums& inputs) {
+  static const RegionRunner runner = [](const Graph& region, Datums in) { return interpret(region, in); };
+  return interpret(node, inputs, runner);
+}
+
+Result<Datums> interpret(const Node& node, const Datums& inputs, const RegionRunner& run_region) {
   Datums padded = inputs;
   padded.resize(std::max(inputs.size(), node.inputs().size()));
-  return placed(dispatch(node, padded), [&] { return node.place(); });
+  return placed(dispatch(node, padded, run_region), [&] { return node.place(); });
 }
 
 Result<Datums> interpret_decomposition(const Node& node, const Datums& inputs) {

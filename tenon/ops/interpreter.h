@@ -9,6 +9,8 @@ namespace tenon::ops {
 /// Outputs of one node on concrete inputs. Obvious and exact rather than fast: floats compute in
 /// double and round once. Errors name the node.
 Result<Datums> interpret(const Node& node, const Datums& inputs);
+/// The same, with regions of control flow run by `run_region`.
+Result<Datums> interpret(const Node& node, const Datums& inputs, const RegionRunner& run_region);
 /// The same through the node's decomposition, even when it has another meaning.
 Result<Datums> interpret_decomposition(const Node& node, const Datums& inputs);
 /// Outputs of a whole graph, node by node; values die after their last use.
