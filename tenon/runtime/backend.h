@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tenon/base/thread_pool.h"
-#include "tenon/ir/graph.h"
+#include "tenon/ir/operator.h"
 
 namespace tenon {
 
