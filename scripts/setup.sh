@@ -41,10 +41,11 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-# The environment lies beside the cache, so that git worktrees share one; requirements-NAME.txt has the versions.
+# Git worktrees share one environment, as they share the cache; requirements-NAME.txt has the versions.
 install_environment() {
   local name=$1 list="$root/scripts/requirements-$1.txt" stamp sum python=python3
-  local venv="$(dirname "$cache")/.venv"
+  local venv="${TENON_CACHE:+$cache/venv}"
+  venv=${venv:-$(dirname "$cache")/.venv}
   sum=$(sha256sum <"$list" | cut -c1-64)
   stamp="$venv/.installed-$name"
   if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then say "python environment ($name): here"
