@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "tenon/ir/builder.h"
 #include "tenon/ops/registry.h"
 #include "tenon/passes/pass.h"
 
@@ -28,16 +29,26 @@ bool read_inside_only(const Value* v, const std::set<const Node*>& inside) {
   return std::all_of(v->uses().begin(), v->uses().end(), [&](const Value::Use& u) { return inside.contains(u.node); });
 }
 
-Group grow(Node* root, const std::vector<bool>& is_output, const std::set<const Node*>& taken) {
+// Candidates are visited from the last to the first, so that every reader of one has been decided.
+Group grow(Node* root, const std::vector<int>& position, const std::vector<bool>& is_output, const std::set<const Node*>& taken) {
   std::set<const Node*> inside = {root};
+  std::map<int, Node*, std::greater<>> candidates;
+  const auto offer_operands = [&](const Node* n) {
+    for (const Value* v : n->inputs())
+      if (v && v->producer()) candidates.emplace(position[static_cast<std::size_t>(v->producer()->id())], v->producer());
+  };
   const Shape& shape = root->output(0)->type().shape();
   Group group{{root}};
-  for (Node* n = root->previous(); n && group.nodes.size() < kMaxGroup; n = n->previous()) {
+  offer_operands(root);
+  while (!candidates.empty() && group.nodes.size() < kMaxGroup) {
+    Node* n = candidates.begin()->second;
+    candidates.erase(candidates.begin());
     if (!fusible(*n) || taken.contains(n)) continue;
     const Value* v = n->output(0);
-    if (v->uses().empty() || is_output[static_cast<std::size_t>(v->id())] || !(v->type().shape() == shape) || !read_inside_only(v, inside)) continue;
+    if (is_output[static_cast<std::size_t>(v->id())] || !(v->type().shape() == shape) || !read_inside_only(v, inside)) continue;
     inside.insert(n);
     group.nodes.push_back(n);
+    offer_operands(n);
   }
   std::reverse(group.nodes.begin(), group.nodes.end());
   return group;
@@ -83,11 +94,14 @@ Result<int> fuse_elementwise(Graph& graph, const PassContext&) {
   if (graph.name() == "fused") return 0;  // the inside of a group is final
   std::vector<bool> is_output(static_cast<std::size_t>(graph.num_value_ids()), false);
   for (const Value* v : graph.outputs()) is_output[static_cast<std::size_t>(v->id())] = true;
+  std::vector<int> position(static_cast<std::size_t>(graph.num_node_ids()), 0);
+  int at = 0;
+  for (const Node* node : graph.nodes()) position[static_cast<std::size_t>(node->id())] = at++;
   std::set<const Node*> taken;
   std::vector<Group> groups;
   for (Node* node = graph.last(); node; node = node->previous()) {
     if (!fusible(*node) || taken.contains(node)) continue;
-    Group group = grow(node, is_output, taken);
+    Group group = grow(node, position, is_output, taken);
     if (group.nodes.size() < 2) continue;
     taken.insert(group.nodes.begin(), group.nodes.end());
     groups.push_back(std::move(group));

@@ -1,4 +1,5 @@
 // legalize: operators that the backend lacks are replaced by their decomposition.
+#include "tenon/ir/builder.h"
 #include "tenon/ops/registry.h"
 #include "tenon/passes/pass.h"
 
