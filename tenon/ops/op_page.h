@@ -87,5 +87,9 @@ OpPage elementwise(Elementwise e);
 Cost cost_movement(const Call& c);
 /// Work of decomposition added up, bytes of the call itself: composed operators.
 Cost cost_of_decomposition(const Call& c);
+/// Gradients through the decomposition, rule by rule in reverse: for composed operators whose own rule
+/// would say the same. Builds the decomposition once more. Where a value is several inputs, the first
+/// one gets the gradient. Nodes without a gradient (casts to integers, comparisons) stop it.
+Values gradient_of_decomposition(B g, const Call& c, const Values& dys);
 
 }  // namespace tenon::ops
