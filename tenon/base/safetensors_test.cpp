@@ -59,9 +59,10 @@ TEST(Safetensors, EveryTypeRoundTrips) {
 }
 
 TEST(Safetensors, ReadsAMisalignedForeignFile) {
-  const auto file = parse(file_of(
+  const std::string bytes = file_of(
       R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F4","shape":[3,2],"data_offsets":[1,4]}})",
-      "\x01\x21\x43\x65"));
+      "\x01\x21\x43\x65");
+  const auto file = parse(bytes);
   ASSERT_TRUE(file.ok()) << file.error().text();
   const Tensor b = *file->tensor("b");
   for (int i = 0; i < 6; ++i) EXPECT_EQ(static_cast<int>(b.raw()[i]), i + 1);
