@@ -3,10 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tenon/base/closest.h"
 #include "tenon/base/json.h"
@@ -27,17 +23,8 @@ std::string list_of(const std::vector<std::string>& names) {
 
 Result<json> parse_config(std::string_view text, std::string_view where) {
   const auto first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string_view::npos && text[first] == '{') return parse_json(text, where);
-  return parse_toml(text, where);
-}
-
-Result<std::string> read_text_file(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) return not_found("there is no file {}", path);
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) return io_error("cannot read {}", path);
-  return text.str();
+  const bool is_json = first != std::string_view::npos && text[first] == '{';
+  return is_json ? parse_json(text, where) : parse_toml(text, where);
 }
 
 Error all_of(std::vector<Error> problems) {

@@ -17,8 +17,6 @@ namespace tenon {
 
 /// Parses JSON (text that starts with '{') or TOML into one tree. `where` names the file in errors.
 Result<nlohmann::json> parse_config(std::string_view text, std::string_view where);
-/// Reads a whole text file (code io, or not_found when it does not exist).
-Result<std::string> read_text_file(const std::string& path);
 /// One error that holds all problems: the first in front, the rest in `others`.
 Error all_of(std::vector<Error> problems);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tenon/base/file.h"
 #include "tenon/base/object_reader.h"
 
 namespace tenon {
@@ -214,8 +215,8 @@ Result<Cluster> uniform_cluster(std::string_view device, std::int64_t devices) {
 Result<Cluster> load_cluster(const std::string& path_or_name) {
   if (path_or_name.ends_with(".toml") || path_or_name.ends_with(".json") ||
       std::filesystem::exists(path_or_name)) {
-    const auto text = TENON_TRY(read_text_file(path_or_name));
-    return parse_cluster(text, path_or_name, read_text_file,
+    const auto text = TENON_TRY(read_file(path_or_name));
+    return parse_cluster(text, path_or_name, [](const std::string& path) { return read_file(path); },
                          std::filesystem::path(path_or_name).parent_path().string());
   }
   const auto split = path_or_name.find_last_of(":x");
