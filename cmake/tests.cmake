@@ -40,3 +40,8 @@ foreach(check IN ITEMS layers sizes)
   set_tests_properties(${check} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77
     ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 endforeach()
+# Tests that need several rooms: tests/<folder>/*_test.cpp (label unit).
+file(GLOB room_crossing_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cpp)
+add_executable(tenon_tests ${room_crossing_tests})
+target_link_libraries(tenon_tests PRIVATE tenon_engine GTest::gtest_main)
+gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
