@@ -1,5 +1,6 @@
 // Prints graphs.
 #include <cmath>
+#include <unordered_map>
 
 #include "tenon/ir/text.h"
 
@@ -99,8 +100,11 @@ class Printer {
     out_ += text;
     out_ += '\n';
   }
-  static std::string id(const Value* v) { return v ? fmt::format("%{}", v->id()) : "_"; }
-  static std::string declared(const Value* v) {
+  // Numbered in the order of printing, so that equal graphs print alike whatever their history.
+  std::string id(const Value* v) {
+    return v ? fmt::format("%{}", numbers_.try_emplace(v, static_cast<int>(numbers_.size())).first->second) : "_";
+  }
+  std::string declared(const Value* v) {
     const std::string label = v->name().empty() ? "" : " " + quoted(v->name());
     return fmt::format("{}{}: {}", id(v), label, v->type().text());
   }
@@ -134,6 +138,7 @@ class Printer {
   }
 
   const TextOptions& options_;
+  std::unordered_map<const Value*, int> numbers_;  // looked up only
   std::string out_;
 };
 
