@@ -34,7 +34,8 @@ bool sizes_follow_from_inputs(const Graph& graph) {
         for (const std::string& s : d.symbols())
           if (!known.contains(s)) return false;
     }
-  return std::all_of(graph.constants().begin(), graph.constants().end(), [](const Value* v) { return is_plain(v->type()); });
+  const Values constants = graph.constants();
+  return std::all_of(constants.begin(), constants.end(), [](const Value* v) { return is_plain(v->type()); });
 }
 
 std::vector<Dims> dims_of(const Datums& values) {

@@ -42,7 +42,7 @@ TEST_P(OnEveryBackend, EqualsTheInterpreterForEverySize) {
   engine::CompileReport report;
   auto executable = engine::compile(graph->clone(), **backend, {}, &report);
   ASSERT_TRUE(executable.ok()) << executable.error().text();
-  EXPECT_TRUE((*executable)->is_static());
+  EXPECT_TRUE((*executable)->is_static()) << to_text((*executable)->graph());
   ThreadPool pool(2);
   for (const Dims& dims : {Dims{2, 3, 4}, Dims{1, 5, 4}, Dims{2, 3, 4}, Dims{3, 1, 4}}) {
     const Datums inputs = {Datum(ramp(dims))};
