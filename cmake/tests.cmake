@@ -35,7 +35,7 @@ target_link_libraries(tenon_op_suite PRIVATE tenon_ops GTest::gtest)
 # One ctest entry, not a thousand processes.
 add_test(NAME op_suite COMMAND tenon_op_suite --gtest_brief=1)
 set_tests_properties(op_suite PROPERTIES LABELS op TIMEOUT 600)
-foreach(check IN ITEMS layers sizes)
+foreach(check IN ITEMS layers sizes names)
   add_test(NAME ${check} COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_${check}.py)
   set_tests_properties(${check} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77
     ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
@@ -45,3 +45,5 @@ file(GLOB room_crossing_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_
 add_executable(tenon_tests ${room_crossing_tests})
 target_link_libraries(tenon_tests PRIVATE tenon_engine GTest::gtest_main)
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
+add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)
+set_tests_properties(headers PROPERTIES LABELS "lint;slow" TIMEOUT 3600)
