@@ -28,6 +28,9 @@ endfunction()
 tenon_python_tests(cli cli e2e)
 tenon_python_tests(scripts scripts lint)
 tenon_python_tests(docs docs lint)
+if(NOT TENON_SANITIZE)  # a sanitized library needs a sanitized program
+  tenon_python_tests(api api e2e)
+endif()
 # The op suite walks the registry: every sample of every page is a test (label op).
 file(GLOB op_suite CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/ops/*.cpp)
 add_executable(tenon_op_suite ${op_suite})

@@ -27,7 +27,7 @@ def problems_of(name):
     for number, line in enumerate(text.splitlines(), 1):
         if UNFINISHED.search(line):
             yield f"{name}:{number}: {UNFINISHED.search(line)[0]}: finish it, or say in the docs what is missing"
-    if path.suffix == ".h" and not text.startswith("//"):
+    if path.suffix == ".h" and not text.startswith(("//", "/*")):
         yield f"{name}: does not open with a sentence that says what it is"
     if path.suffix == ".h" and "#pragma once" not in text:
         yield f"{name}: no #pragma once"

@@ -1,6 +1,6 @@
 // The text form of graphs: printed for people and tests, parsed back to the same graph.
 //
-//   graph main(%0 "x": f32[N, 4]) {
+//   graph "main"(%0 "x": f32[N, 4]) {
 //     const %1 "w": f32[4, 3] = @w.0
 //     %2 "h": f32[N, 3] = matmul(%0, %1) #"enc/proj" ("model.onnx", 7, "enc")
 //     %3: f32[N, 3] = softmax(%2) {axis = -1}
