@@ -54,7 +54,11 @@ Value* swap_last_two(B g, Value* x) {
   return g.transpose(x, Attrs{{"perm", perm}});
 }
 
-// y = a b  =>  da = dy b^T, db = a^T dy, each summed over broadcast leading axes
+// x's leading axes folded into its rows.
+Value* as_matrix(B g, Value* x) { return g.reshape_to(x, {Dim(-1), x->type().dim(-1)}); }
+
+// y = a b  =>  da = dy b^T, db = a^T dy, each summed over broadcast leading axes. A matrix b shared by
+// all leading axes of a gets its sum from one product, not from one for each of them.
 Values gradient(B g, const Call& c, const Values& dys) {
   Value *a = c.value(0), *b = c.value(1), *dy = dys[0];
   Value* a2 = c.in(0).ndim() == 1 ? g.unsqueeze(a, g.ints({0})) : a;
@@ -62,7 +66,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   if (c.in(1).ndim() == 1) dy = g.unsqueeze(dy, g.ints({-1}));
   if (c.in(0).ndim() == 1) dy = g.unsqueeze(dy, g.ints({-2}));
   Value* da = g.sum_to(g.matmul(dy, swap_last_two(g, b2)), a2);
-  Value* db = g.sum_to(g.matmul(swap_last_two(g, a2), dy), b2);
+  const bool shared = a2->type().ndim() > 2 && b2->type().ndim() == 2 && !(a2->type().count() == Dim(0)) && !(dy->type().count() == Dim(0));
+  Value* db = shared ? g.matmul(swap_last_two(g, as_matrix(g, a2)), as_matrix(g, dy)) : g.sum_to(g.matmul(swap_last_two(g, a2), dy), b2);
   if (c.in(0).ndim() == 1) da = g.reshape_like(da, a);
   if (c.in(1).ndim() == 1) db = g.reshape_like(db, b);
   return {da, db};
