@@ -50,3 +50,6 @@ target_link_libraries(tenon_tests PRIVATE tenon_engine GTest::gtest_main)
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
 add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)
 set_tests_properties(headers PROPERTIES LABELS "lint;slow" TIMEOUT 3600)
+# Runs folders of ONNX backend cases on the interpreter.
+add_executable(tenon_onnx_suite ${PROJECT_SOURCE_DIR}/tests/onnx/suite.cpp)
+target_link_libraries(tenon_onnx_suite PRIVATE tenon_formats)

@@ -26,14 +26,15 @@ void Node::set_input(int i, Value* value) {
   if (value) value->uses_.push_back({this, i});
 }
 
-std::string Node::place() const {
-  const std::string_view label = name_.empty() ? op_->name : std::string_view(name_);
+std::string place_of(std::string_view label, const Origin& origin) {
   std::string text = fmt::format("node {}", label);
-  if (!origin_.scope.empty() && origin_.scope != name_) text += fmt::format(" in {}", origin_.scope);
-  if (!origin_.file.empty()) text += fmt::format(", {}", origin_.file);
-  if (origin_.index >= 0) text += fmt::format(" #{}", origin_.index);
+  if (!origin.scope.empty() && origin.scope != label) text += fmt::format(" in {}", origin.scope);
+  if (!origin.file.empty()) text += fmt::format(", {}", origin.file);
+  if (origin.index >= 0) text += fmt::format(" #{}", origin.index);
   return text;
 }
+
+std::string Node::place() const { return place_of(name_.empty() ? op_->name : std::string_view(name_), origin_); }
 
 Graph::~Graph() = default;
 

@@ -28,6 +28,8 @@ struct Origin {
   int index = -1;     // position in the file, -1 when not from a file
   std::string scope;  // "encoder/layer.3", when the exporter kept it
 };
+/// "node enc.3/proj in encoder, model.onnx #418", for errors.
+std::string place_of(std::string_view label, const Origin& origin);
 
 /// One tensor (or sequence, or optional) of a graph.
 class Value {

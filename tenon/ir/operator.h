@@ -175,7 +175,8 @@ struct Operator {
 
   /// Output types. Also says how many outputs there are.
   Facet<Result<Types>(const Call&)> infer;
-  /// One element of the only output from one element of each input (elementwise operators).
+  /// One element of the only output from one element of each input (elementwise operators). A page
+  /// may have `eval` beside it: for strings and complex numbers, which expressions do not compute.
   Facet<Expr(const Call&, const Exprs&)> scalar;
   /// Outputs by plain loops.
   Facet<Result<Datums>(const EvalCall&)> eval;

@@ -1,6 +1,8 @@
 // The interpreter: scalar, eval or decomposition, and graphs node by node.
 #include "tenon/ops/interpreter.h"
 
+#include <algorithm>
+
 #include "tenon/base/interrupt.h"
 #include "tenon/ir/builder.h"
 #include "tenon/ops/loops.h"
@@ -54,9 +56,18 @@ Result<Datums> run_decomposition(const Node& node, const Datums& inputs) {
   return all;
 }
 
+// Scalar expressions compute with real numbers; strings, complex numbers and sequences go to `eval`.
+bool is_real(const Datum& d) {
+  return d.is_absent() || (d.is_tensor() && d.tensor().dtype() != DType::string && !is_complex(d.tensor().dtype()));
+}
+
+bool scalar_speaks(const Operator& op, const Datums& inputs) {
+  return op.scalar && (!op.eval || std::all_of(inputs.begin(), inputs.end(), is_real));
+}
+
 Result<Datums> dispatch(const Node& node, const Datums& inputs, const RegionRunner& runner) {
   const Call call(node, inputs);
-  if (node.op().scalar) return run_scalar(call, inputs);
+  if (scalar_speaks(node.op(), inputs)) return run_scalar(call, inputs);
   if (node.op().eval) return node.op().eval(EvalCall{call, inputs, runner});
   TENON_CHECK(node.op().decompose, "{} has no meaning", node.op().name);
   return run_decomposition(node, inputs);

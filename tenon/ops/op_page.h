@@ -42,6 +42,13 @@ class B {
   Value* reshape_to(Value* x, const Shape& shape);
   /// x with the shape of `like`.
   Value* reshape_like(Value* x, Value* like) { return reshape(x, shape(like), Attrs{{"allow_zero", true}}); }
+  /// x where `condition` holds, else 0: unlike a product with 0 and 1 it lets no infinity or NaN through.
+  Value* masked(Value* condition, Value* x) { return where(condition, x, number(0, x)); }
+  /// dy / by, and 0 where dy is 0: where no gradient arrives none leaves, even if by is 0 there.
+  Value* quotient(Value* dy, Value* by) {
+    Value* none_arrives = equal(dy, number(0, dy));
+    return where(none_arrives, number(0, dy), div(dy, where(none_arrives, number(1, by), by)));
+  }
   Value* zeros_like(Value* x) { return expand(number(0, x), shape(x)); }
   Value* cast_to(Value* x, DType to) { return x->type().dtype() == to ? x : cast(x, Attrs{{"to", to}}); }
   /// 1-d i64 value holding the dims of `shape`; `source` supplies symbolic ones through its own shape.

@@ -8,8 +8,7 @@ Expr scalar(const Call&, const Exprs& x) { return scalar::max(x[0], scalar::like
 
 // dx = dy where x > 0, else 0; at the kink x = 0 the gradient is 0
 Values gradient(B g, const Call& c, const Values& dys) {
-  Value* positive = g.cast_to(g.less(g.number(0, c.value(0)), c.value(0)), c.in(0).dtype());
-  return {g.mul(dys[0], positive)};
+  return {g.masked(g.less(g.number(0, c.value(0)), c.value(0)), dys[0])};
 }
 
 }  // namespace

@@ -1,0 +1,5 @@
+#include "tenon/formats/onnx/context_internal.h"
+
+namespace tenon::onnx {
+void add_attention_rows(Rows&) {}
+}  // namespace tenon::onnx
