@@ -55,6 +55,7 @@ Result<Calibration> parse_calibration(std::string_view text, std::string_view wh
   reader.text("device", calibration.device);
   reader.text("stack", calibration.stack);
   reader.text("note", calibration.note);
+  reader.boolean("default", calibration.is_default);
   reader.texts("rows", calibration.rows);
   read_factors(reader, calibration.efficiency, problems);
   reader.finish();
@@ -85,7 +86,6 @@ Result<Calibration> load_calibration(const std::string& path_or_name) {
 }
 
 Calibration shipped_calibration(const Device& device) {
-  // Stacks are named by year or version: the last name in order is the newest.
   Calibration chosen;
   chosen.name = "data-sheet";
   chosen.note = "no measurements: priors on top of the data sheet";
@@ -93,7 +93,7 @@ Calibration shipped_calibration(const Device& device) {
   for (const auto& name : calibration_names()) {
     auto calibration = load_calibration(name);
     TENON_CHECK(calibration.ok(), "shipped calibration {}: {}", name, calibration.error().text());
-    if (calibration->device == device.name) chosen = std::move(calibration).value();
+    if (calibration->device == device.name && calibration->is_default) chosen = std::move(calibration).value();
   }
   return chosen;
 }
@@ -103,7 +103,8 @@ std::string to_toml(const Calibration& calibration) {
   std::string text = fmt::format("name = {}\ndevice = {}\nstack = {}\nnote = {}\n",
                                  quoted(calibration.name), quoted(calibration.device),
                                  quoted(calibration.stack), quoted(calibration.note));
-  text += fmt::format("rows = {}\n\n[efficiency]\n", nlohmann::json(calibration.rows).dump());
+  text += fmt::format("default = {}\nrows = {}\n\n[efficiency]\n", calibration.is_default,
+                      nlohmann::json(calibration.rows).dump());
   for (const auto& factor : efficiency_factors()) {
     text += fmt::format("{} = {:.6g}\n", factor.name, calibration.efficiency.*factor.member);
   }

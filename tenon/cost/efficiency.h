@@ -17,8 +17,8 @@ namespace tenon {
 #define TENON_EFFICIENCY_FACTORS(X)                                                             \
   /* share of the arithmetic peak that the largest matrix product reaches */                    \
   X(matmul_peak, 0.86, 0.06, 0.97)                                                              \
-  /* inner length whose cost is lost to filling and draining a tile, elements */                \
-  X(matmul_ramp, 96, 0.5, 2048)                                                                 \
+  /* filling and draining one full tile on one unit, seconds */                                 \
+  X(tile_seconds, 2.5e-6, 0.5, 1e-3)                                                            \
   /* 1: whole waves of tiles are paid; 0: tiles fill the device smoothly */                     \
   X(wave_quantisation, 0.6, 0.3, 1)                                                             \
   /* share of the memory bandwidth that elementwise kernels reach */                            \
@@ -39,12 +39,16 @@ namespace tenon {
   X(network_latency, 1.5, 0.4, 100)                                                             \
   /* share of the backward tensor-parallel traffic hidden behind weight gradients */            \
   X(tensor_overlap, 0.25, 0.5, 1)                                                               \
+  /* the same for forward traffic (products cut into pieces that overlap with their transfers) */ \
+  X(tensor_overlap_forward, 0.03, 1.0, 1)                                                       \
   /* share of gradient reduction that may hide behind the last micro-batch's backward */        \
   X(gradient_overlap, 0.85, 0.3, 1)                                                             \
   /* share of expert all-to-all hidden behind computation */                                    \
   X(expert_overlap, 0.15, 0.5, 1)                                                               \
+  /* share of the network link that one sender to one receiver reaches (few channels a peer) */ \
+  X(send_bandwidth, 0.45, 0.4, 1)                                                               \
   /* share of stage-to-stage sends hidden behind computation */                                 \
-  X(pipeline_overlap, 0.30, 0.5, 1)                                                             \
+  X(pipeline_overlap, 0.15, 0.7, 1)                                                             \
   /* host synchronisation at each send or receive between stages, seconds */                    \
   X(pipeline_sync_seconds, 4e-4, 0.8, 0.1)                                                      \
   /* host time to launch one kernel, seconds: the floor when kernels are short */               \
@@ -90,6 +94,7 @@ struct Calibration {
   std::string device;  // empty: any
   std::string stack;
   std::string note;
+  bool is_default = false;  // chosen for its device when none is named
   Efficiency efficiency;
   std::vector<std::string> rows;  // identifiers of the measurements it was fitted on
 };
@@ -97,7 +102,7 @@ struct Calibration {
 /// Reads TOML or JSON; every factor has its prior as default.
 Result<Calibration> parse_calibration(std::string_view text, std::string_view where);
 Result<Calibration> load_calibration(const std::string& path_or_name);
-/// The calibration shipped for a device (the newest stack), else the data-sheet prior.
+/// The calibration shipped as a device's default, else the data-sheet prior.
 Calibration shipped_calibration(const Device& device);
 /// Names of all shipped calibrations.
 std::vector<std::string> calibration_names();

@@ -15,6 +15,8 @@ struct Tile {
 constexpr Tile kTiles[] = {{256, 128, 1.00}, {128, 256, 1.00}, {128, 128, 0.93},
                            {128, 64, 0.80},  {64, 128, 0.80},  {64, 64, 0.62}};
 
+constexpr double kFullTile = 256 * 128;
+
 double bytes_per_element(Precision precision) {
   switch (precision) {
     case Precision::fp32:
@@ -37,7 +39,7 @@ double precision_rate(const Device& device, const Efficiency& efficiency, Precis
 double matmul_seconds(const Device& device, const Efficiency& e, const MatmulShape& shape,
                       Precision precision, double rate) {
   if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0 || shape.batch <= 0) return 0;
-  const double peak = device.peak(precision) * precision_rate(device, e, precision) *
+  const double peak = device.peak(precision) * device.sustained * precision_rate(device, e, precision) *
                       std::min(1.0, e.matmul_peak * rate);
   const double unit_peak = peak / device.num_units;
   double best = 1e300;
@@ -47,8 +49,10 @@ double matmul_seconds(const Device& device, const Efficiency& e, const MatmulSha
     const double smooth = std::max(1.0, tiles / device.num_units);
     const double whole = std::ceil(tiles / device.num_units);
     const double waves = e.wave_quantisation * whole + (1 - e.wave_quantisation) * smooth;
-    const double flops = 2 * tile.m * tile.n * (shape.k + e.matmul_ramp);
-    best = std::min(best, waves * flops / (unit_peak * tile.rate));
+    const double area = tile.m * tile.n;
+    const double seconds =
+        2 * area * shape.k / (unit_peak * tile.rate) + e.tile_seconds * area / kFullTile;
+    best = std::min(best, waves * seconds);
   }
   const double elements =
       shape.batch * (shape.m * shape.k + shape.k * shape.n + shape.m * shape.n);
@@ -65,7 +69,7 @@ double memory_seconds(const Device& device, const Efficiency& e, double bytes) {
 double fused_attention_seconds(const Device& device, const Efficiency& e, double flops,
                                Precision precision) {
   if (flops <= 0) return 0;
-  return flops / (device.peak(precision) * e.matmul_peak * e.attention_peak) + e.kernel_seconds;
+  return flops / (device.peak(precision) * device.sustained * e.matmul_peak * e.attention_peak) + e.kernel_seconds;
 }
 
 }  // namespace tenon

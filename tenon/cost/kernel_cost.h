@@ -14,7 +14,7 @@ struct MatmulShape {
 };
 
 /// Seconds of a matrix product: the best of a few tile sizes, each paying whole waves over the
-/// device's units (as far as `wave_quantisation` says) and the ramp along k, or the time of its
+/// device's units (as far as `wave_quantisation` says) and filling each tile, or the time of its
 /// bytes where that is longer. `rate` scales the reachable peak (attention products).
 double matmul_seconds(const Device& device, const Efficiency& efficiency, const MatmulShape& shape,
                       Precision precision, double rate = 1.0);

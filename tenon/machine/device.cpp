@@ -130,6 +130,7 @@ Result<Device> read_device(const json& table, std::string_view where) {
   read_rates(reader, device, problems);
   read_memories(reader, device);
   reader.integer("units", device.num_units);
+  reader.number("sustained_share", device.sustained, 0.05, 1.0);
   reader.number("watts", device.watts);
   reader.number("dollars_per_hour", device.dollars_per_hour);
   reader.integer("devices_per_node", device.devices_per_node);
@@ -168,6 +169,7 @@ nlohmann::ordered_json to_json(const Device& device) {
           {"memory_gbytes_per_second", device.memory_bytes_per_second / 1e9},
           {"cache_mib", device.cache_bytes / 1024 / 1024},
           {"units", device.num_units},
+          {"sustained_share", device.sustained},
           {"launch_microseconds", device.launch_seconds * 1e6},
           {"watts", device.watts},
           {"dollars_per_hour", device.dollars_per_hour},

@@ -30,6 +30,7 @@ struct Device {
   std::string name;
   std::string vendor;
   double flops_per_second[kNumPrecisions] = {};  // 0: the device lacks this precision
+  double sustained = 1.0;       // share of the peak that power and clocks sustain in long matrix products
   double memory_bytes = 0;
   double memory_bytes_per_second = 0;
   double cache_bytes = 0;       // last-level on-chip cache

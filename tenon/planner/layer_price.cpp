@@ -121,9 +121,13 @@ void price_tensor_traffic(Pricing& p) {
   const GroupLinks group = group_links(p.m.levels, p.m.efficiency, p.s.tensor, 1);
   const double once =
       all_reduce_seconds(group, p.layer.reduce_bytes * p.tokens() * p.width());
-  p.price.forward_comm += p.layer.tensor_reduces * once;
-  p.price.backward_comm +=
-      p.layer.tensor_reduces_backward * once * (1 - p.m.efficiency.tensor_overlap);
+  const Efficiency& e = p.m.efficiency;
+  p.price.forward_comm += p.layer.tensor_reduces * once * (1 - e.tensor_overlap_forward);
+  double backward = once * (1 - e.tensor_overlap);
+  // With sequence parallelism backward gathers the layer's input again for the weight gradient, half
+  // an all-reduce, of which the input gradient hides about half.
+  if (p.s.sequence) backward += 0.25 * once * (1 - e.tensor_overlap_forward);
+  p.price.backward_comm += p.layer.tensor_reduces_backward * backward;
 }
 
 void price_expert_traffic(Pricing& p) {

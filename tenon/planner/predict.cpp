@@ -17,11 +17,11 @@ double uncertainty_of(const Pricer& pricer, const Plan& plan, const Price& price
     variance += 0.6 * 0.6 * sharing * sharing;
   }
   const double nodes = std::max(1.0, static_cast<double>(plan.num_devices()) / node);
-  const double jitter = 0.5 * e.jitter * std::log2(nodes);
+  const double jitter = 0.25 * e.jitter * std::log2(nodes);
   variance += jitter * jitter;
   if (!pricer.cluster().is_homogeneous()) variance += 0.05 * 0.05;
   const double exposed = price.exposed_communication_seconds / std::max(1e-12, price.step_seconds);
-  variance += 0.2 * 0.2 * exposed * exposed;
+  variance += 0.1 * 0.1 * exposed * exposed;
   return std::sqrt(variance);
 }
 

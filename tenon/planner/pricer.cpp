@@ -133,7 +133,8 @@ double send_time(const Plan& plan, const DeviceModel& model, double bytes) {
   if (plan.pipeline_parallel == 1) return 0;
   const Efficiency& e = model.efficiency;
   const bool split = e.split_pipeline_sends && !plan.sequence_parallel && plan.tensor_parallel > 1;
-  const GroupLinks group = group_links(model.levels, e, 2, stride_of(plan, Axis::pipeline));
+  GroupLinks group = group_links(model.levels, e, 2, stride_of(plan, Axis::pipeline));
+  group.network.bytes_per_second *= e.send_bandwidth / e.network_bandwidth;
   double seconds = send_seconds(group, split ? bytes / plan.tensor_parallel : bytes);
   if (split) {
     seconds += all_gather_seconds(group_links(model.levels, e, plan.tensor_parallel, 1), bytes);

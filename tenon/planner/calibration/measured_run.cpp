@@ -130,9 +130,10 @@ TableFacts facts_of(std::string_view name) {
   facts.recompute = Recompute::full;
   if (name == "vtrain_multinode_a100.csv") facts.gbytes_per_second = 12.5;
   if (name == "megatron_h100_first3.csv") {
-    // Neither micro-batch nor recomputation is published: one sequence and none, for the whole table.
+    // Neither micro-batch nor recomputation is published: two sequences and none, for the whole table.
     facts = {.device = "H100-SXM", .vocab = 131072, .sequence = 4096,
-             .precision = Precision::bf16, .recompute = Recompute::none, .zero_stage = 1};
+             .precision = Precision::bf16, .recompute = Recompute::none, .sequence_parallel = true,
+             .zero_stage = 1, .micro_batch = 2};
   }
   if (name == "megatron_ci_7b_memory.csv") {
     facts = {.vocab = 131073, .sequence = 8192, .precision = Precision::bf16,
@@ -181,10 +182,55 @@ void add_selective(const Row& row, std::vector<MeasuredRun>& runs) {
   runs.push_back(present);
 }
 
+/// The zero-bubble models: layers, heads, hidden, micro-batch (their tables name them by size).
+ModelSpec zero_bubble_model(const std::string& size, int& micro_batch) {
+  struct Known {
+    const char* size;
+    int layers, heads, hidden, micro_batch;
+  };
+  static constexpr Known kModels[] = {{"1.5B", 22, 24, 2304, 6}, {"6.2B", 30, 32, 4096, 3},
+                                      {"14.6B", 46, 40, 5120, 1}, {"28.3B", 62, 48, 6144, 1}};
+  ModelSpec spec;
+  spec.name = size;
+  for (const Known& known : kModels) {
+    if (size != known.size) continue;
+    spec.layers = known.layers, spec.heads = known.heads, spec.hidden = known.hidden;
+    micro_batch = known.micro_batch;
+  }
+  spec.vocab = 50304, spec.sequence = 1024;
+  spec.biases = spec.dropout = spec.learned_positions = spec.tied_embeddings = true;
+  return spec;
+}
+
+/// The 1F1B column, samples a second and device: one pipeline over p devices.
+MeasuredRun zero_bubble_run(const Row& row) {
+  MeasuredRun run;
+  const std::string size = row.table.text(row.index, "model");
+  int micro_batch = 1;
+  auto model = resolve(zero_bubble_model(size, micro_batch));
+  if (!model.ok()) {
+    row.problems.push_back(std::move(model).error());
+    return run;
+  }
+  run.model = std::move(model).value();
+  run.plan.pipeline_parallel = row.whole("p", 1, true);
+  run.plan.micro_batch = micro_batch;
+  run.plan.global_batch = std::int64_t{micro_batch} * row.whole("m", 1, true);
+  run.plan.precision = Precision::fp16;
+  run.id = fmt::format("{}#{}", row.table.name, row.index + 1);
+  run.label = fmt::format("{} pp{} m{}", size, run.plan.pipeline_parallel,
+                          run.plan.num_micro_batches());
+  run.cluster = cluster_of(row, facts_of(row.table.name), run.plan.num_devices());
+  run.seconds = double(run.plan.global_batch) /
+                (row.number("f1b", 1, true) * double(run.plan.num_devices()));
+  return run;
+}
+
 void add_runs(const Row& row, std::vector<MeasuredRun>& runs) {
   const std::string& name = row.table.name;
   if (name == "selective_recompute_a100.csv") return add_selective(row, runs);
   if (name == "megatron_ci_7b_memory.csv") return runs.push_back(ci_run(row));
+  if (name == "zero_bubble_a100.csv") return runs.push_back(zero_bubble_run(row));
   MeasuredRun run = run_of(row, facts_of(name));
   if (name == "megatron_h100_first3.csv") {
     // Published as TFLOP/s a device.

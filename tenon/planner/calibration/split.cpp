@@ -47,6 +47,22 @@ void read_table(const json& table, const std::string& where, CalibrationSplit& s
   }
 }
 
+void read_factors(ObjectReader& reader, const char* key, std::map<std::string, double>& factors) {
+  const json* table = reader.child(key);
+  if (table == nullptr) return;
+  for (const auto& [name, value] : table->items()) {
+    const auto& known = efficiency_factors();
+    const bool there = name == "noise" || std::any_of(known.begin(), known.end(), [&](const auto& f) {
+      return name == f.name;
+    });
+    if (!there || !value.is_number()) {
+      reader.problem(invalid("{}: no efficiency factor '{}'", key, name));
+    } else {
+      factors[name] = value.get<double>();
+    }
+  }
+}
+
 CalibrationSplit read_split(const json& entry, const std::string& where,
                             std::vector<Error>& problems) {
   CalibrationSplit split;
@@ -57,10 +73,12 @@ CalibrationSplit read_split(const json& entry, const std::string& where,
   reader.text("stack", split.stack);
   reader.boolean("fused_attention", fused);
   reader.boolean("split_pipeline_sends", split.options.split_pipeline_sends);
+  reader.number("point_sigma", split.options.point_sigma, 1e-3, 1.0);
   split.options.fused_attention = {fused};
-  if (const json* fixed = reader.child("fixed")) {
-    for (const auto& [key, value] : fixed->items()) split.options.fixed[key] = value.get<double>();
-  }
+  reader.boolean("default", split.is_default);
+  reader.boolean("fused_afterwards", split.fused_afterwards);
+  read_factors(reader, "fixed", split.options.fixed);
+  read_factors(reader, "afterwards", split.afterwards);
   if (const json* tables = reader.child("tables")) {
     for (const json& table : *tables) read_table(table, where, split, problems);
   }
@@ -88,6 +106,17 @@ Result<std::vector<CalibrationSplit>> training_splits() {
 Result<FitResult> fit_split(const CalibrationSplit& split) {
   FitResult result = TENON_TRY(calibrate(split.calibration, split.name, split.options));
   result.calibration.stack = split.stack;
+  result.calibration.is_default = split.is_default;
+  Efficiency& efficiency = result.calibration.efficiency;
+  for (const auto& factor : efficiency_factors()) {
+    const auto set = split.afterwards.find(factor.name);
+    if (set != split.afterwards.end()) efficiency.*factor.member = set->second;
+  }
+  if (const auto noise = split.afterwards.find("noise"); noise != split.afterwards.end()) {
+    efficiency.noise = noise->second;
+  }
+  efficiency.fused_attention = efficiency.fused_attention || split.fused_afterwards;
+  if (!split.afterwards.empty()) result.residuals = residuals_of(split.calibration, result.calibration);
   result.calibration.note = "fitted on the rows listed; every other row of their tables is a test row";
   return result;
 }

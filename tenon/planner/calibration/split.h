@@ -13,7 +13,11 @@ namespace tenon::planner {
 struct CalibrationSplit {
   std::string name;
   std::string stack;
+  bool is_default = false;  // what the device gets when no calibration is named
   FitOptions options;
+  /// Factors set after the fit: what a newer stack is known to do that the fitted one did not.
+  std::map<std::string, double> afterwards;
+  bool fused_afterwards = false;
   std::vector<MeasuredRun> calibration;
   std::vector<MeasuredRun> test;
 };
