@@ -13,7 +13,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Debian 12 fixes the versions; docs/dependencies.md says what each one is for.
 build_packages=(
   clang-19 lld-19 llvm-19-dev libclang-rt-19-dev ccache cmake ninja-build pkg-config git
-  libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   libsqlite3-dev libjpeg62-turbo-dev libturbojpeg0-dev libpng-dev zlib1g-dev libzstd-dev
   libre2-dev libutf8proc-dev libwebp-dev libtiff-dev libopenjp2-7-dev

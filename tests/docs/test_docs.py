@@ -53,6 +53,17 @@ class Rooms(unittest.TestCase):
         self.assertEqual(rooms - set(floors), set())
 
 
+class Dependencies(unittest.TestCase):
+    def test_every_package_that_cmake_finds_has_its_line(self):
+        plain = lambda text: re.sub(r"[^a-z0-9]", "", text.lower())
+        page = plain((ROOT / "docs/dependencies.md").read_text())
+        build = (ROOT / "cmake/dependencies.cmake").read_text()
+        known = {"Threads": "", "PkgConfig": "", "GTest": "googletest", "tomlplusplus": "toml", "PNG": "libpng", "JPEG": "libjpegturbo"}
+        for name in re.findall(r"(?:find_package|pkg_check_modules)\((\w+)", build):
+            with self.subTest(name):
+                self.assertIn(plain(known.get(name, name)), page)
+
+
 @unittest.skipUnless(shutil.which("clang++-19"), "clang++-19 is not installed")
 class Samples(unittest.TestCase):
     def test_whole_files_shown_in_pages_compile(self):
