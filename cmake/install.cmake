@@ -7,6 +7,7 @@ set_target_properties(tenon tenon_shared PROPERTIES INSTALL_RPATH "$ORIGIN/../${
 install(TARGETS tenon RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS tenon_shared EXPORT TenonTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${ONEDNN_LIBRARY} DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tenon_llvm LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tenon)  # loaded at the first compile
 foreach(header IN ITEMS api/model.h api/c_api.h base/tensor.h base/dtype.h base/error.h)
   get_filename_component(folder ${header} DIRECTORY)
   install(FILES ${PROJECT_SOURCE_DIR}/tenon/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon/${folder})

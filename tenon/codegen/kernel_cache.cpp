@@ -26,7 +26,15 @@ fs::path cache_folder() {
   return {};
 }
 
-// The module beside the program, beside its libraries, or where the build left it.
+// The folder of the library or program that holds this code.
+fs::path own_folder() {
+  Dl_info info{};
+  if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname) return {};
+  return fs::path(info.dli_fname).parent_path();
+}
+
+// The module beside the program, beside its libraries (a user's program loads libtenon.so from elsewhere), or where
+// the build left it.
 Result<EmitFunction> load_module() {
   std::vector<fs::path> places;
   if (const char* chosen = std::getenv("TENON_LLVM_MODULE")) places.emplace_back(chosen);
@@ -34,6 +42,7 @@ Result<EmitFunction> load_module() {
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   places.push_back(program / "libtenon_llvm.so");
   places.push_back(program / ".." / "lib" / "tenon" / "libtenon_llvm.so");
+  places.push_back(own_folder() / "tenon" / "libtenon_llvm.so");
   places.emplace_back(TENON_LLVM_MODULE_PATH);
   std::string tried;
   for (const fs::path& p : places) {
