@@ -1,5 +1,155 @@
-#include "tenon/formats/onnx/context_internal.h"
+// If, Loop and Scan: regions with explicit captures.
+#include <algorithm>
+
+#include "tenon/formats/onnx/importer_internal.h"
+#include "tenon/formats/onnx/region_internal.h"
+#include "tenon/ops/registry.h"
 
 namespace tenon::onnx {
-void add_control_rows(Rows&) {}
+
+HandRegion::HandRegion(Context& around, std::string name)
+    : outer(around), graph(std::make_unique<Graph>(std::move(name))), builder(*graph, ops::table()), scope(*graph, builder, &around.scope()),
+      c(around.importer(), scope, around.frame(), around.node(), around.row(), around.version(), {}) {}
+
+Region HandRegion::finish() {
+  Status status = builder.take_status();
+  if (!status.ok()) outer.fail(std::move(status).error());
+  return {std::move(graph), scope.captured};
+}
+
+namespace {
+
+Values joined(Values a, const Values& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Both branches take the same captures: the first branch's, then those that only the second needs.
+Values if_else(Context& c) {
+  Region then_branch = c.region("then_branch", {});
+  Region else_branch = c.region("else_branch", {}, then_branch.captures);
+  if (c.failed()) return c.fail(Error{});
+  for (std::size_t i = then_branch.captures.size(); i < else_branch.captures.size(); ++i)
+    then_branch.graph->add_input(else_branch.captures[i]->name(), else_branch.captures[i]->type());
+  std::vector<std::unique_ptr<Graph>> regions;
+  regions.push_back(std::move(then_branch.graph));
+  regions.push_back(std::move(else_branch.graph));
+  return c.all("if_else", joined({c.in(0)}, else_branch.captures), {}, c.num_outputs(), std::move(regions));
+}
+
+// ---- carried values whose size changes from turn to turn ----------------------------------------
+
+// The least precise type that covers both; sizes that differ become symbols.
+Type widened(const Type& a, const Type& b, Graph& graph) {
+  if (!a.defined() || !b.defined() || a.kind() != b.kind() || a.dtype() != b.dtype()) return a;
+  if (a.is_sequence()) return Type::sequence(widened(a.element(), b.element(), graph));
+  if (a.is_optional()) return Type::optional(widened(a.element(), b.element(), graph));
+  if (!a.ranked() || !b.ranked() || a.ndim() != b.ndim()) return Type::unranked(a.dtype());
+  Shape shape;
+  for (int i = 0; i < a.ndim(); ++i) shape.push_back(a.dim(i) == b.dim(i) ? a.dim(i) : graph.fresh_symbol("carried"));
+  return Type(a.dtype(), std::move(shape));
+}
+
+// Builds the body with the carried types that it itself gives back: again with wider ones where it does not.
+Region fixed_point(Context& c, Types& types, std::size_t first, std::size_t count, std::size_t first_output) {
+  constexpr int kTurns = 3;
+  for (int turn = 0;; ++turn) {
+    Region body = c.region("body", types);
+    if (c.failed() || !body.graph) return body;
+    bool stable = true;
+    for (std::size_t i = 0; i < count && first_output + i < body.graph->outputs().size(); ++i) {
+      Type& in = types[first + i];
+      Type wide = widened(in, body.graph->outputs()[first_output + i]->type(), c.scope().graph);
+      if (turn + 2 == kTurns && !(wide == in) && wide.is_tensor()) wide = Type::unranked(wide.dtype());
+      stable &= wide == in;
+      in = std::move(wide);
+    }
+    if (stable || turn + 1 == kTurns) return body;
+  }
+}
+
+std::vector<std::unique_ptr<Graph>> one(std::unique_ptr<Graph> g) {
+  std::vector<std::unique_ptr<Graph>> all;
+  all.push_back(std::move(g));
+  return all;
+}
+
+// Body inputs: iteration number, condition, carried values. Outputs: condition, carried values, scans.
+Values loop(Context& c) {
+  const int num_carried = std::max(0, c.num_inputs() - 2);
+  Types types = {Type(DType::i64, {}), Type(DType::boolean, {})};
+  Values inputs = {c.in(0), c.in(1)};
+  for (int i = 0; i < num_carried; ++i) {
+    if (!c.has(2 + i)) return c.fail(invalid("carried value {} is absent", i));
+    inputs.push_back(c.in(2 + i));
+    types.push_back(c.in(2 + i)->type());
+  }
+  Region body = fixed_point(c, types, 2, static_cast<std::size_t>(num_carried), 1);
+  if (c.failed()) return c.fail(Error{});
+  return c.all("loop", joined(std::move(inputs), body.captures), {{"num_carried", num_carried}}, c.num_outputs(), one(std::move(body.graph)));
+}
+
+// ---- Scan -----------------------------------------------------------------------------------------
+
+Type without_axis(const Type& t, std::int64_t axis) {
+  if (!t.is_tensor() || !t.ranked()) return t;
+  Shape shape = t.shape();
+  if (axis < 0) axis += t.ndim();
+  if (axis >= 0 && axis < t.ndim()) shape.erase(shape.begin() + axis);
+  return Type(t.dtype(), std::move(shape));
+}
+
+Values scan(Context& c);
+
+// Version 8 has a batch in front of everything: a scan over the batch whose body scans the sequence.
+Values scan_8(Context& c) {
+  const int num_scans = static_cast<int>(c.integer("num_scan_inputs", 0)), total = c.num_inputs() - 1, num_states = total - num_scans;
+  if (c.has(0)) return c.fail(unsupported("sequence_lens in version 8 of Scan"));
+  if (num_scans < 1 || num_states < 0) return c.fail(invalid("num_scan_inputs is {} but {} values are given", num_scans, total));
+  HandRegion batch(c, "batch");
+  Types types;
+  Values inner_inputs;
+  for (int i = 0; i < total; ++i) {
+    const Type one_sample = without_axis(c.in(1 + i)->type(), 0);
+    inner_inputs.push_back(batch.input(fmt::format("x{}", i), one_sample));
+    types.push_back(i < num_states ? one_sample : without_axis(one_sample, 0));
+  }
+  Region body = batch.c.region("body", types);
+  if (batch.c.failed() || !body.graph) { batch.finish(); return c.fail(Error{}); }
+  const int num_outputs = static_cast<int>(body.graph->outputs().size());
+  const Attrs attrs{{"num_states", num_states}, {"num_scan_inputs", num_scans}, {"scan_input_directions", c.integers("directions")}};
+  const Values results = batch.c.all("scan", joined(std::move(inner_inputs), body.captures), attrs, num_outputs, one(std::move(body.graph)));
+  for (int i = 0; i < num_outputs; ++i) batch.output(results[static_cast<std::size_t>(i)], fmt::format("y{}", i));
+  Region outer = batch.finish();
+  if (c.failed()) return c.fail(Error{});
+  Values inputs(c.inputs().begin() + 1, c.inputs().end());
+  return c.all("scan", joined(std::move(inputs), outer.captures), {{"num_states", 0}, {"num_scan_inputs", total}}, num_outputs, one(std::move(outer.graph)));
+}
+
+Values scan(Context& c) {
+  if (c.version() < 9) return scan_8(c);
+  const int num_scans = static_cast<int>(c.integer("num_scan_inputs", 0)), num_states = c.num_inputs() - num_scans;
+  if (num_scans < 1 || num_states < 0) return c.fail(invalid("num_scan_inputs is {} but {} values are given", num_scans, c.num_inputs()));
+  const auto axes = c.integers("scan_input_axes");
+  Types types;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    if (!c.has(i)) return c.fail(invalid("input {} is absent", i));
+    const auto k = static_cast<std::size_t>(i - num_states);
+    types.push_back(i < num_states ? c.in(i)->type() : without_axis(c.in(i)->type(), k < axes.size() ? axes[k] : 0));
+  }
+  Region body = fixed_point(c, types, 0, static_cast<std::size_t>(num_states), 0);
+  if (c.failed()) return c.fail(Error{});
+  Attrs attrs{{"num_states", num_states}, {"num_scan_inputs", num_scans}};
+  for (const char* list : {"scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"}) attrs.set(list, c.integers(list));
+  return c.all("scan", joined(c.inputs(), body.captures), std::move(attrs), c.num_outputs(), one(std::move(body.graph)));
+}
+
+}  // namespace
+
+void add_control_rows(Rows& rows) {
+  rows.push_back({.domain = "", .op_type = "If", .convert = if_else});
+  rows.push_back({.domain = "", .op_type = "Loop", .convert = loop});
+  rows.push_back({.domain = "", .op_type = "Scan", .convert = scan, .first = 8});
+}
+
 }  // namespace tenon::onnx

@@ -307,28 +307,39 @@ Region Importer::build_region(const GraphProto& g, Scope& outer, const Frame* fr
   Region region{std::make_unique<Graph>(std::string(g.name.empty() ? label : g.name)), {}};
   GraphBuilder builder(*region.graph, ops::table());
   Scope scope(*region.graph, builder, &outer);
+  Values inputs;
+  for (std::size_t i = 0; i < types.size() && i < g.inputs.size(); ++i) {
+    auto declared = parse_type(g.inputs[i].type, g.inputs[i].name);
+    inputs.push_back(region.graph->add_input(std::string(g.inputs[i].name), types[i].defined() || !declared.ok() ? types[i] : *declared));
+  }
   if (g.inputs.size() != types.size()) {
     outer.builder.fail(invalid("graph {} takes {} inputs but {} are given", g.name, g.inputs.size(), types.size()));
     return region;
   }
-  for (std::size_t i = 0; i < types.size(); ++i) {
-    auto declared = parse_type(g.inputs[i].type, g.inputs[i].name);
-    Type type = types[i];
-    if (!type.defined() && declared.ok()) type = *declared;
-    scope.values[g.inputs[i].name] = region.graph->add_input(std::string(g.inputs[i].name), std::move(type));
-  }
   for (Value* v : seed) scope.capture(v);
-  add_initializers(g, scope);
-  const auto problems_before = num_problems_;
-  import_nodes(g.nodes, scope, frame);
-  for (const ValueInfoProto& v : g.outputs) {
-    Value* value = scope.find(v.name);
-    if (!value) { outer.builder.fail(invalid("output '{}' of graph {} is made by no node", v.name, g.name)); continue; }
-    region.graph->add_output(value, std::string(v.name));
-  }
-  if (num_problems_ != problems_before) outer.builder.fail(Error{});
+  const Values outputs = import_body(g, scope, frame, inputs, outer.builder);
+  for (std::size_t i = 0; i < outputs.size(); ++i) region.graph->add_output(outputs[i], std::string(g.outputs[i].name));
   region.captures = scope.captured;
   return region;
+}
+
+Values Importer::import_body(const GraphProto& g, Scope& scope, const Frame* frame, const Values& inputs, GraphBuilder& report_to) {
+  if (inputs.size() != g.inputs.size()) {
+    report_to.fail(invalid("graph {} takes {} inputs but {} are given", g.name, g.inputs.size(), inputs.size()));
+    return {};
+  }
+  const auto problems_before = num_problems_;
+  for (std::size_t i = 0; i < inputs.size(); ++i) scope.values[g.inputs[i].name] = inputs[i];
+  add_initializers(g, scope);
+  import_nodes(g.nodes, scope, frame);
+  Values outputs;
+  for (const ValueInfoProto& v : g.outputs) {
+    Value* value = scope.find(v.name);
+    if (value) outputs.push_back(value);
+    else report_to.fail(invalid("output '{}' of graph {} is made by no node", v.name, g.name));
+  }
+  if (num_problems_ != problems_before) report_to.fail(Error{});
+  return outputs;
 }
 
 }  // namespace tenon::onnx

@@ -22,6 +22,9 @@ class Importer {
   /// The attribute `name` of a node, looking through references to the function's attributes.
   const AttributeProto* resolve(const NodeProto& node, std::string_view name, const Frame* frame) const;
   Region build_region(const GraphProto& g, Scope& outer, const Frame* frame, const Types& types, const Values& seed, std::string_view label);
+  /// Imports the nodes of `g` into `scope` with its inputs bound to `inputs`. Problems fail `report_to`
+  /// (silently: they are told already); the outputs then have undefined types.
+  Values import_body(const GraphProto& g, Scope& scope, const Frame* frame, const Values& inputs, GraphBuilder& report_to);
   void warn(std::string text);
 
  private:
