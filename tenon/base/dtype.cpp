@@ -136,7 +136,7 @@ std::uint16_t encode_mini(double value, DType dtype, Overflow overflow, Rounding
   const MiniFloat& f = mini_float(dtype);
   const std::uint16_t sign = std::signbit(value) ? sign_bit(f) : 0;
   if (std::isnan(value)) {
-    if (!f.has_nan) return static_cast<std::uint16_t>(largest(f));  // f4e2m1 has no NaN
+    if (!f.has_nan) return static_cast<std::uint16_t>(sign ^ sign_bit(f));  // f4e2m1 has no NaN: the zero of the other sign, as ml_dtypes gives
     return f.has_negative_zero ? static_cast<std::uint16_t>(nan_bits(f) | sign) : nan_bits(f);
   }
   if (!f.is_signed && value < 0) return nan_bits(f);
