@@ -1,0 +1,37 @@
+// Makers of cpu kernels: each says whether it takes a node, and compiles it.
+#pragma once
+
+#include <memory>
+
+#include "tenon/runtime/backend.h"
+
+namespace tenon::backends::cpu {
+
+using KernelPtr = std::unique_ptr<Kernel>;
+
+/// Elementwise operators and fused groups (expressions over broadcast operands).
+Verdict takes_elementwise(const Node& node);
+Result<KernelPtr> make_elementwise(const Node& node);
+
+/// reduce_sum, reduce_max, reduce_min, reduce_prod over axes that are known.
+Verdict takes_reduction(const Node& node);
+Result<KernelPtr> make_reduction(const Node& node);
+
+/// Movements: copies with strides, by the operator's name.
+Verdict takes_movement(const Node& node);
+Result<KernelPtr> make_movement(const Node& node);
+
+/// matmul through oneDNN.
+Verdict takes_matmul(const Node& node);
+Result<KernelPtr> make_matmul(const Node& node);
+
+/// conv (and its adjoint by the input, which conv_transpose becomes) through oneDNN.
+Verdict takes_convolution(const Node& node);
+Result<KernelPtr> make_convolution(const Node& node);
+
+/// Whether a value's element type is one that kernels hold as numbers.
+bool is_number(const Value* v);
+/// Memory of this thread that grows and stays: scratch of kernels whose need depends on threads.
+std::byte* thread_scratch(std::size_t bytes);
+
+}  // namespace tenon::backends::cpu
