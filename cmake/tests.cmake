@@ -45,7 +45,7 @@ foreach(check IN ITEMS layers sizes names)
 endforeach()
 # Tests that need several rooms: tests/<folder>/*_test.cpp (label unit).
 file(GLOB room_crossing_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cpp)
-add_executable(tenon_tests ${room_crossing_tests})
+add_executable(tenon_tests ${room_crossing_tests} ${PROJECT_SOURCE_DIR}/tests/ops/facets.cpp)
 target_link_libraries(tenon_tests PRIVATE tenon_engine GTest::gtest_main)
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
 add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)

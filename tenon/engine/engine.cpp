@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "tenon/backends/cpu/cpu_backend.h"
 #include "tenon/backends/null/null_backend.h"
 #include "tenon/backends/reference/reference_backend.h"
 
@@ -41,10 +42,9 @@ int count_nodes(const Graph& graph) {
 std::vector<std::string_view> backend_names() { return {"cpu", "reference", "null"}; }
 
 Result<const Backend*> backend_named(std::string_view name) {
-  static const std::array<std::unique_ptr<Backend>, 2> backends = {backends::reference_backend(), backends::null_backend()};
+  static const std::array<std::unique_ptr<Backend>, 3> backends = {backends::cpu_backend(), backends::reference_backend(), backends::null_backend()};
   for (const auto& b : backends)
     if (b->name() == name) return b.get();
-  if (name == "cpu") return backends[0].get();
   return not_found("no backend is named '{}'", name).with_help("use cpu, reference or null");
 }
 

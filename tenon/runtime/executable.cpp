@@ -44,7 +44,7 @@ std::vector<Dims> dims_of(const Datums& values) {
   return out;
 }
 
-Extent extent_of(const Datum& d) { return d.is_tensor() ? Extent{d.tensor().dtype(), d.tensor().dims()} : Extent{}; }
+Extent extent_of(const Datum& d) { return d.is_tensor() ? Extent{d.tensor().dtype(), d.tensor().dims(), {}} : Extent{}; }
 
 // Concrete output extents by the page, when they do not depend on element values it cannot see.
 std::optional<std::vector<Extent>> output_extents(const Node& node, const Datums& inputs) {
@@ -55,7 +55,7 @@ std::optional<std::vector<Extent>> output_extents(const Node& node, const Datums
     if (!is_plain(t)) return std::nullopt;
     auto dims = constant_dims(t.shape());
     if (!dims) return std::nullopt;
-    out.push_back({t.dtype(), std::move(*dims)});
+    out.push_back({t.dtype(), std::move(*dims), {}});
   }
   return out;
 }
@@ -139,7 +139,12 @@ Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& 
   if (!outputs) return ops::interpret(node, inputs, runner);
   std::vector<Extent> in;
   std::vector<Dims> key = dims_of(inputs);
-  for (const Datum& d : inputs) in.push_back(extent_of(d));
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    in.push_back(extent_of(inputs[i]));
+    if (!inputs[i].is_tensor() || !compiled.kernel->wants_value(static_cast<int>(i))) continue;
+    in.back().value = inputs[i].tensor();
+    key.push_back(to_int64s(inputs[i].tensor()));
+  }
   for (const Extent& e : *outputs) key.push_back(e.dims);
   std::shared_ptr<const Launch> launch;
   {
@@ -147,7 +152,9 @@ Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& 
     if (auto it = launches_.find({&node, key}); it != launches_.end()) launch = it->second;
   }
   if (!launch) {
-    launch = TENON_TRY_AT(node.place(), compiled.kernel->bind(in, *outputs));
+    auto bound = compiled.kernel->bind(in, *outputs);
+    if (!bound.ok() && bound.error().code == Code::unsupported) return ops::interpret(node, inputs, runner);
+    launch = TENON_TRY_AT(node.place(), std::move(bound));
     const std::lock_guard lock(mutex_);
     if (launches_.size() >= kMaxLaunches) launches_.clear();
     launches_.emplace(std::pair(&node, std::move(key)), launch);

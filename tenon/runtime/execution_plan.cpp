@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "tenon/base/log.h"
 #include "tenon/runtime/interpreted_launch.h"
 
 namespace tenon {
@@ -33,7 +34,7 @@ namespace {
 
 Result<Extent> extent_of(const Value* v, const Bindings& bindings) {
   if (!v->type().is_tensor() || !v->type().ranked()) return unsupported("value {} has no sizes", v->name());
-  return Extent{v->type().dtype(), TENON_TRY(evaluate(v->type().shape(), bindings))};
+  return Extent{v->type().dtype(), TENON_TRY(evaluate(v->type().shape(), bindings)), {}};
 }
 
 // The tensor that a small integer value is under these bindings, when its elements are known.
@@ -69,7 +70,7 @@ Status ExecutionPlan::size_values(const Executable& executable, const Bindings& 
   const Graph& graph = executable.graph();
   for (const Value* v : graph.inputs()) draft[v].extent = TENON_TRY(extent_of(v, bindings)), draft[v].sized = true;
   for (const Value* v : graph.constants()) {
-    draft[v].extent = {v->tensor().dtype(), v->tensor().dims()};
+    draft[v].extent = {v->tensor().dtype(), v->tensor().dims(), {}};
     draft[v].fixed = v->tensor();
     memory_.weight_bytes += static_cast<std::int64_t>(v->tensor().bytes());
   }
@@ -195,17 +196,39 @@ void ExecutionPlan::overwrite_operands(const Graph& graph, Draft& draft) {
   }
 }
 
+namespace {
+
+// The kernel's launch; the interpreter's where there is no kernel, or it declines these very sizes.
+Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c, const std::vector<Extent>& in, const std::vector<Extent>& out, bool all_known,
+                                                 const RegionExecutor& regions) {
+  if (c.kernel && all_known) {
+    auto bound = c.kernel->bind(in, out);
+    if (bound.ok()) return std::shared_ptr<const Launch>(std::move(*bound));
+    if (bound.error().code != Code::unsupported) return std::move(bound).error().at(c.node->place());
+    TENON_LOG("runtime", 1, "{}: interpreted, for {}", c.node->place(), bound.error().message);
+  }
+  return std::shared_ptr<const Launch>(interpreted_launch(*c.node, in, out, regions));
+}
+
+}  // namespace
+
 Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
   const RegionExecutor regions = [&executable](const Graph& region, Datums values, ThreadPool& pool) {
     return executable.regions().at(&region)->run(values, pool);
   };
   for (const CompiledNode* c : draft.steps) {
     std::vector<Extent> in, out;
-    for (const Value* v : c->node->inputs()) in.push_back(v ? draft[v].extent : Extent{});
+    bool all_known = true;
+    for (int i = 0; i < static_cast<int>(c->node->inputs().size()); ++i) {
+      const Value* v = c->node->input(i);
+      in.push_back(v ? draft[v].extent : Extent{});
+      if (!v || !c->kernel || !c->kernel->wants_value(i)) continue;
+      in.back().value = draft[v].fixed;
+      all_known = all_known && draft[v].fixed.defined();
+    }
     for (const Value* v : c->node->outputs()) out.push_back(draft[v].extent);
     Step step{c->node, nullptr, {}, {}, 0};
-    if (c->kernel) step.launch = TENON_TRY_AT(c->node->place(), c->kernel->bind(in, out));
-    else step.launch = interpreted_launch(*c->node, in, out, regions);
+    step.launch = TENON_TRY(launch_for(*c, in, out, all_known, regions));
     draft.workspaces.push_back(static_cast<std::int64_t>(step.launch->workspace_bytes()));
     steps_.push_back(std::move(step));
   }
