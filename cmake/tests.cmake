@@ -43,9 +43,10 @@ foreach(check IN ITEMS layers sizes names)
   set_tests_properties(${check} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77
     ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 endforeach()
-# Tests that need several rooms: tests/<folder>/*_test.cpp (label unit).
+# Tests that need several rooms: tests/<folder>/*_test.cpp (label unit); those of tests/ops belong to the op suite.
 file(GLOB room_crossing_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cpp)
-add_executable(tenon_tests ${room_crossing_tests} ${PROJECT_SOURCE_DIR}/tests/ops/facets.cpp)
+list(FILTER room_crossing_tests EXCLUDE REGEX "/tests/ops/")
+add_executable(tenon_tests ${room_crossing_tests})
 target_link_libraries(tenon_tests PRIVATE tenon_engine GTest::gtest_main)
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
 add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)
