@@ -46,7 +46,7 @@ endforeach()
 # Tests that need several rooms: tests/<folder>/*_test.cpp (label unit); those of tests/ops belong to the op suite.
 file(GLOB room_crossing_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cpp)
 list(FILTER room_crossing_tests EXCLUDE REGEX "/tests/ops/")
-add_executable(tenon_tests ${room_crossing_tests})
+add_executable(tenon_tests ${room_crossing_tests} ${PROJECT_SOURCE_DIR}/tests/ops/facets.cpp)
 target_link_libraries(tenon_tests PRIVATE tenon_engine GTest::gtest_main)
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
 add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)
