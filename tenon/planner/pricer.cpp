@@ -352,10 +352,7 @@ double Pricer::optimizer_seconds(const Plan& plan, const StageState& stage) cons
 
 StageState Pricer::slowest_stage(const Plan& plan, int device) {
   if (models_.size() == 1) return stage_on(plan, device, 0);
-  // Stages take consecutive devices; one that spans node groups is as slow as its slowest group.
-  const std::int64_t each = plan.num_devices() / plan.pipeline_parallel;
-  const std::size_t first = cluster_.group_of(device * each);
-  const std::size_t last = cluster_.group_of((device + 1) * each - 1);
+  const auto [first, last] = groups_of_stage(plan, device);
   StageState slowest;
   for (std::size_t group = first; group <= last; ++group) {
     price_classes(plan, group);
@@ -363,6 +360,21 @@ StageState Pricer::slowest_stage(const Plan& plan, int device) {
     if (group == first || stage.times.total() > slowest.times.total()) slowest = stage;
   }
   return slowest;
+}
+
+std::pair<std::size_t, std::size_t> Pricer::groups_of_stage(const Plan& plan, int device) const {
+  // Stages take consecutive devices; one that spans node groups is as slow as its slowest group.
+  const std::int64_t each = plan.num_devices() / plan.pipeline_parallel;
+  return {cluster_.group_of(device * each), cluster_.group_of((device + 1) * each - 1)};
+}
+
+Pricer::GroupPrices Pricer::group_prices(const Plan& plan, std::size_t group) {
+  price_classes(plan, group);
+  GroupPrices prices;
+  prices.blocks = block_prices_;
+  for (int c : workload_.first) prices.first += *class_prices_[static_cast<std::size_t>(c)];
+  for (int c : workload_.last) prices.last += *class_prices_[static_cast<std::size_t>(c)];
+  return prices;
 }
 
 Price Pricer::price(const Plan& plan, std::vector<StagePrediction>* stages) {

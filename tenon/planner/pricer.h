@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tenon/cost/efficiency.h"
@@ -53,6 +54,15 @@ class Pricer {
   /// Prices a plan that `check` accepts (its degrees multiply to the devices, its batch divides).
   /// `stages`, where given, receives one entry a pipeline device.
   Price price(const Plan& plan, std::vector<StagePrediction>* stages = nullptr);
+
+  /// What the layers of a plan cost on the devices of one node group, for cutting it into stages.
+  struct GroupPrices {
+    std::vector<LayerPrice> blocks;  ///< by block type
+    LayerPrice first, last;          ///< what joins the first and the last stage
+  };
+  GroupPrices group_prices(const Plan& plan, std::size_t group);
+  /// The node groups that pipeline device `device` of a plan lies in, first and last.
+  std::pair<std::size_t, std::size_t> groups_of_stage(const Plan& plan, int device) const;
 
  private:
   struct Cache;

@@ -1,0 +1,150 @@
+#include "tenon/planner/search/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tenon/planner/search/genetic.h"
+#include "tenon/planner/search/hierarchical.h"
+#include "tenon/planner/search/reasons.h"
+#include "tenon/planner/search/refine.h"
+
+namespace tenon::planner {
+namespace {
+
+constexpr std::size_t num_leaders = 10;  // plans that are refined
+
+// A stored plan, made to fit this problem where its degrees allow.
+Plan adapted(Plan plan, const SearchSpace& space, std::int64_t num_devices) {
+  plan.global_batch = space.base.global_batch;
+  const std::int64_t inner =
+      std::int64_t{plan.tensor_parallel} * plan.pipeline_parallel * plan.context_parallel;
+  if (inner > 0 && num_devices % inner == 0)
+    plan.data_parallel = static_cast<int>(num_devices / inner);
+  while (plan.micro_batch > 1 && plan.num_micro_batches() == 0) plan.micro_batch /= 2;
+  return plan;
+}
+
+bool keeps_fixed(const Plan& plan, const SearchRequest& request) {
+  for (const auto& [key, value] : request.fixed) {
+    Plan copy = plan;
+    if (!set_plan_key(copy, key, value).ok() || copy != plan) return false;
+  }
+  return true;
+}
+
+class Search {
+ public:
+  Search(Pricer& pricer, const SearchRequest& request, const SearchSpace& space)
+      : request_(request), space_(space), evaluator_(pricer, request) {}
+
+  Result<SearchReport> run() {
+    const double started = request_.clock ? request_.clock() : 0;
+    for (const Plan& plan : request_.start_from) {
+      const Plan start = adapted(plan, space_, evaluator_.num_devices());
+      if (keeps_fixed(start, request_)) evaluator_.evaluate(start);
+    }
+    search_hierarchically(evaluator_, space_);
+    refine_leaders();
+    evolve();
+    if (!evaluator_.has_best()) return why_nothing_fits(evaluator_, space_);
+    SearchReport report = report_of();
+    report.seconds = request_.clock ? request_.clock() - started : 0;
+    return report;
+  }
+
+ private:
+  const MovePolicy* policy() const {
+    return request_.use_policy ? &MovePolicy::shipped() : nullptr;
+  }
+
+  // From each division of the devices only its best schedule, so that the starts differ.
+  std::vector<Plan> starts() const {
+    std::vector<Plan> plans;
+    for (const Candidate& candidate : evaluator_.leaders(4 * num_leaders)) {
+      const bool known = std::any_of(plans.begin(), plans.end(), [&](const Plan& p) {
+        const Plan& q = candidate.plan;
+        return p.tensor_parallel == q.tensor_parallel &&
+               p.pipeline_parallel == q.pipeline_parallel &&
+               p.context_parallel == q.context_parallel && p.expert_parallel == q.expert_parallel;
+      });
+      if (!known) plans.push_back(candidate.plan);
+      if (plans.size() == num_leaders) break;
+    }
+    if (plans.empty() && evaluator_.leanest()) plans.push_back(evaluator_.leanest()->plan);
+    return plans;
+  }
+
+  void refine_leaders() {
+    RefineOptions options{policy(), num_moves};
+    const bool mixed = !evaluator_.pricer().cluster().is_homogeneous();
+    for (const Plan& start : starts()) {
+      if (evaluator_.stopped()) return;
+      refine(evaluator_, space_, start, options);
+      if (!mixed || start.pipeline_parallel == 1 || space_.layers_fixed) continue;
+      // Unlike devices want unlike stages before anything else is compared.
+      Plan cut = start;
+      const std::vector<StagePrediction> none;
+      for (Plan& next : moved(cut, Move::balance_layers, {space_, evaluator_.pricer(), none})) {
+        refine(evaluator_, space_, next, options);
+      }
+    }
+  }
+
+  void evolve() {
+    const bool wide =
+        request_.objective == Objective::pareto || !evaluator_.pricer().cluster().is_homogeneous();
+    if (!request_.genetic || !wide || evaluator_.stopped()) return;
+    GeneticOptions options;
+    options.policy = policy();
+    options.seed = request_.seed;
+    std::vector<Plan> seeds;
+    for (const Candidate& candidate : evaluator_.leaders(options.population / 2))
+      seeds.push_back(candidate.plan);
+    search_genetically(evaluator_, space_, seeds, options);
+    for (const Candidate& candidate : evaluator_.leaders(3)) {
+      refine(evaluator_, space_, candidate.plan, {policy(), num_moves});
+    }
+  }
+
+  SearchReport report_of() {
+    SearchReport report;
+    report.best = evaluator_.best();
+    for (Candidate& other : evaluator_.leaders(9)) {
+      if (other.plan == report.best.plan) continue;
+      std::string why = why_lost(report.best, other);
+      report.runners_up.push_back({std::move(other), std::move(why)});
+    }
+    report.pareto = evaluator_.pareto();
+    report.limited_by = limited_by(report.best);
+    report.advice = advice(evaluator_, space_, report.best);
+    report.configurations = evaluator_.count();
+    report.to_within_one_percent = evaluator_.count_within_one_percent();
+    report.stopped_by = evaluator_.stopped_by().empty() ? "converged" : evaluator_.stopped_by();
+    return report;
+  }
+
+  const SearchRequest& request_;
+  const SearchSpace& space_;
+  Evaluator evaluator_;
+};
+
+}  // namespace
+
+std::string_view name(Objective objective) {
+  return objective_names()[static_cast<int>(objective)];
+}
+
+const std::vector<std::string>& objective_names() {
+  static const std::vector<std::string> names = {"time", "memory", "cost", "energy", "pareto"};
+  return names;
+}
+
+Result<SearchReport> search(Pricer& pricer, const SearchRequest& request) {
+  if (request.global_batch < 1) return invalid("a batch of {} samples", request.global_batch);
+  if (pricer.cluster().num_devices() < 1) return invalid("the cluster has no devices");
+  const SearchSpace space = TENON_TRY(search_space(pricer.workload(), pricer.cluster(), request));
+  return Search(pricer, request, space).run();
+}
+
+}  // namespace tenon::planner

@@ -1,0 +1,165 @@
+#include "tenon/planner/search/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tenon/planner/search/stage_balance.h"
+
+namespace tenon::planner {
+namespace {
+
+Pricer pricer_for(const char* model, const char* cluster) {
+  return Pricer(workload_of(*model_named(model)), *load_cluster(cluster));
+}
+
+SearchRequest request_for(std::int64_t batch) {
+  SearchRequest request;
+  request.global_batch = batch;
+  return request;
+}
+
+TEST(Search, FindsAPlanThatFitsAndIsValidWithReasonsForTheOthers) {
+  Pricer pricer = pricer_for("llama3-8b", "H100-SXM:16");
+  const auto report = search(pricer, request_for(128));
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->best.price.fits());
+  EXPECT_EQ(report->best.plan.num_devices(), 16);
+  EXPECT_GE(report->runners_up.size(), 4u);
+  double before = report->best.value;
+  for (const RunnerUp& other : report->runners_up) {
+    EXPECT_GE(other.candidate.value, before - 1e-12);
+    EXPECT_FALSE(other.why_lost.empty());
+    EXPECT_TRUE(other.candidate.price.fits());
+    before = other.candidate.value;
+  }
+  EXPECT_FALSE(report->limited_by.empty());
+  EXPECT_FALSE(report->advice.empty());
+  EXPECT_EQ(report->stopped_by, "converged");
+}
+
+TEST(Search, TheSameRequestGivesTheSameAnswer) {
+  Pricer pricer = pricer_for("llama2-7b", "A100-80G:16");
+  SearchRequest request = request_for(64);
+  request.objective = Objective::pareto;
+  const auto a = search(pricer, request), b = search(pricer, request);
+  EXPECT_EQ(a->best.plan, b->best.plan);
+  EXPECT_EQ(a->configurations, b->configurations);
+  EXPECT_EQ(a->pareto.size(), b->pareto.size());
+}
+
+TEST(Search, FixedKeysStayAndUnknownOnesAreRefused) {
+  Pricer pricer = pricer_for("llama2-7b", "A100-80G:16");
+  SearchRequest request = request_for(64);
+  request.fixed = {{"tensor_parallel", "4"}, {"schedule", "1f1b"}, {"zero_stage", "0"}};
+  const auto report = search(pricer, request);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->best.plan.tensor_parallel, 4);
+  EXPECT_EQ(report->best.plan.schedule, ScheduleKind::one_f_one_b);
+  EXPECT_EQ(report->best.plan.zero_stage, 0);
+  request.fixed = {{"tensor_paralel", "4"}, {"schedule", "2f2b"}};
+  const auto refused = search(pricer, request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().others.size(), 1u);
+}
+
+TEST(Search, CapsStopItWithTheBestSoFar) {
+  Pricer pricer = pricer_for("llama3-8b", "H100-SXM:64");
+  SearchRequest request = request_for(512);
+  request.max_evaluations = 300;
+  const auto report = search(pricer, request);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->stopped_by, "evaluations");
+  EXPECT_LE(report->configurations, 302);
+  EXPECT_TRUE(report->best.price.fits());
+}
+
+TEST(Search, AModelThatFitsNowhereIsAnsweredWithTheLeastThatWouldDo) {
+  Pricer pricer = pricer_for("llama3-405b", "A100-40G:8");
+  const auto report = search(pricer, request_for(512));
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, Code::out_of_memory);
+  EXPECT_NE(report.error().help.find("GiB"), std::string::npos);
+}
+
+TEST(Search, TheParetoFrontHoldsNoDominatedPlan) {
+  Pricer pricer = pricer_for("llama2-7b", "A100-80G:16");
+  SearchRequest request = request_for(64);
+  request.objective = Objective::pareto;
+  const auto report = search(pricer, request);
+  ASSERT_GE(report->pareto.size(), 2u);
+  for (const Candidate& a : report->pareto) {
+    for (const Candidate& b : report->pareto) {
+      const bool dominated = b.metrics.seconds < a.metrics.seconds &&
+                             b.metrics.memory_bytes < a.metrics.memory_bytes &&
+                             b.metrics.dollars < a.metrics.dollars &&
+                             b.metrics.joules < a.metrics.joules;
+      EXPECT_FALSE(dominated);
+    }
+  }
+}
+
+TEST(Search, OtherObjectivesGiveWhatTheyAskFor) {
+  Pricer pricer = pricer_for("llama2-7b", "A100-80G:16");
+  SearchRequest request = request_for(64);
+  const auto fast = search(pricer, request);
+  request.objective = Objective::memory;
+  const auto lean = search(pricer, request);
+  EXPECT_LT(lean->best.metrics.memory_bytes, fast->best.metrics.memory_bytes);
+  request.objective = Objective::energy;
+  EXPECT_LE(search(pricer, request)->best.metrics.joules, fast->best.metrics.joules);
+}
+
+TEST(Search, StartingFromAnEarlierResultIsNeverWorse) {
+  Pricer small = pricer_for("llama3-8b", "H100-SXM:16");
+  const Plan stored = search(small, request_for(128))->best.plan;
+  Pricer large = pricer_for("llama3-8b", "H100-SXM:64");
+  SearchRequest request = request_for(512);
+  const double cold = search(large, request)->best.value;
+  request.start_from = {stored};
+  EXPECT_LE(search(large, request)->best.value, cold);
+}
+
+TEST(StageBalance, SlowDevicesGetFewerLayers) {
+  Cluster cluster = *load_cluster("H100-SXM:8");
+  cluster.groups.push_back(load_cluster("A100-80G:8")->groups[0]);
+  Pricer pricer(workload_of(*model_named("llama2-7b")), cluster);
+  Plan plan;
+  plan.pipeline_parallel = 4;
+  plan.data_parallel = 4;
+  plan.global_batch = 64;
+  const std::vector<int> layers = balanced_layers(plan, pricer);
+  ASSERT_EQ(layers.size(), 4u);
+  EXPECT_GT(layers[0] + layers[1], layers[2] + layers[3]);
+  EXPECT_EQ(layers[0] + layers[1] + layers[2] + layers[3], 32);
+}
+
+TEST(StageBalance, TheCutIsTheBestOfAllCuts) {
+  Cluster cluster = *load_cluster("H100-SXM:8");
+  cluster.groups.push_back(load_cluster("V100:8")->groups[0]);
+  Pricer pricer(workload_of(*model_named("gpt2")), cluster);
+  Plan plan;
+  plan.pipeline_parallel = 4;
+  plan.data_parallel = 4;
+  plan.global_batch = 64;
+  plan.layers_per_stage = balanced_layers(plan, pricer);
+  const auto slowest = [&](const Plan& p) {
+    std::vector<StagePrediction> stages;
+    pricer.price(p, &stages);
+    double most = 0;
+    for (const auto& s : stages) most = std::max(most, s.forward_seconds + s.backward_seconds);
+    return most;
+  };
+  const double ours = slowest(plan);
+  for (int a = 1; a <= 9; ++a) {
+    for (int b = 1; a + b <= 10; ++b) {
+      for (int c = 1; a + b + c <= 11; ++c) {
+        plan.layers_per_stage = {a, b, c, 12 - a - b - c};
+        EXPECT_GE(slowest(plan), ours * 0.999);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::planner
