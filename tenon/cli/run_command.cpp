@@ -1,0 +1,169 @@
+// tenon run: runs a model once, or a list of cases in one process.
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <fstream>
+#include <map>
+
+#include "tenon/base/file.h"
+#include "tenon/base/interrupt.h"
+#include "tenon/cli/arguments.h"
+#include "tenon/cli/command.h"
+#include "tenon/cli/output.h"
+#include "tenon/engine/engine.h"
+#include "tenon/migrate/model_file.h"
+#include "tenon/migrate/values_io.h"
+
+namespace tenon::cli {
+namespace {
+
+struct Options {
+  std::string model, batch, output_dir;
+  std::vector<NamedFile> inputs;
+};
+
+// A compiled model with the names of its ends.
+struct Loaded {
+  std::unique_ptr<Executable> executable;
+  std::vector<std::string> input_names, output_names;
+};
+
+Result<Loaded> load(const std::string& path, const std::string& backend) {
+  migrate::ModelFile file = TENON_TRY(migrate::open_model(path));
+  Loaded l;
+  for (const Value* v : file.graph->inputs()) l.input_names.push_back(v->name());
+  l.output_names = file.graph->output_names();
+  l.executable = TENON_TRY(engine::compile(std::move(file.graph), *TENON_TRY(engine::backend_named(backend)), {}));
+  return l;
+}
+
+Result<Datums> read_inputs(const Loaded& l, const std::map<std::string, std::string>& files) {
+  Datums inputs;
+  const Graph& graph = l.executable->graph();
+  for (std::size_t i = 0; i < l.input_names.size(); ++i) {
+    const Type& type = graph.inputs()[i]->type();
+    auto it = files.find(l.input_names[i]);
+    if (it == files.end()) {
+      if (type.is_optional()) { inputs.emplace_back(); continue; }
+      return not_found("input {} ({}) is not given", l.input_names[i], type.text()).with_help(fmt::format("add --input {}=FILE", l.input_names[i]));
+    }
+    inputs.push_back(TENON_TRY(migrate::read_value(it->second, l.input_names[i], type)));
+  }
+  return inputs;
+}
+
+struct Outcome {
+  Json outputs;
+  double seconds = 0;
+};
+
+Result<Outcome> run_once(const Loaded& l, const std::map<std::string, std::string>& files, const std::string& folder, ThreadPool& pool) {
+  const Datums inputs = TENON_TRY(read_inputs(l, files));
+  const auto start = std::chrono::steady_clock::now();
+  const Datums outputs = TENON_TRY(l.executable->run(inputs, pool));
+  Outcome o;
+  o.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  o.outputs = folder.empty() ? migrate::describe_values(l.output_names, outputs) : TENON_TRY(migrate::write_values(folder, l.output_names, outputs));
+  return o;
+}
+
+std::string text_of(const Outcome& o) {
+  std::string text;
+  for (const Json& j : o.outputs) {
+    text += j["name"].get<std::string>();
+    if (j.contains("dtype")) text += fmt::format("  {}{}", j["dtype"].get<std::string>(), j["shape"].dump());
+    else text += "  " + j.value("kind", "");
+    if (j.contains("file")) text += "  -> " + j["file"].get<std::string>();
+    text += "\n";
+  }
+  return text + fmt::format("{:.3f} ms\n", o.seconds * 1e3);
+}
+
+Result<Answer> run_single(const Options& options, Context& context) {
+  Loaded l = TENON_TRY(load(options.model, context.options.backend));
+  std::vector<NamedFile> given = options.inputs;
+  TENON_TRY(resolve_names(given, l.input_names, "--input"));
+  std::map<std::string, std::string> files;
+  for (const NamedFile& f : given) files[f.name] = f.file;
+  ThreadPool pool(context.options.num_threads > 0 ? context.options.num_threads : usable_processors());
+  const Outcome o = TENON_TRY(run_once(l, files, options.output_dir, pool));
+  return Answer{.json = {{"schema", "tenon.run/1"}, {"outputs", o.outputs}, {"seconds", o.seconds}}, .text = text_of(o)};
+}
+
+struct Case {
+  std::string model, output_dir;
+  std::map<std::string, std::string> inputs;
+};
+
+Result<Case> parse_case(std::string_view line) {
+  const Json j = TENON_TRY(parse_json(line));
+  if (!j.is_object() || !j.contains("model") || !j["model"].is_string()) return invalid("a case is an object with \"model\", \"inputs\" and \"output_dir\"");
+  Case c;
+  c.model = j["model"].get<std::string>();
+  if (j.contains("output_dir")) {
+    if (!j["output_dir"].is_string()) return invalid("output_dir is not a text");
+    c.output_dir = j["output_dir"].get<std::string>();
+  }
+  if (j.contains("inputs")) {
+    if (!j["inputs"].is_object()) return invalid("inputs is not an object");
+    for (const auto& [name, file] : j["inputs"].items()) {
+      if (!file.is_string()) return invalid("input {} names no file", name);
+      c.inputs[name] = file.get<std::string>();
+    }
+  }
+  return c;
+}
+
+Result<Json> run_case(std::string_view line, Context& context, ThreadPool& pool) {
+  const Case c = TENON_TRY(parse_case(line));
+  const Loaded l = TENON_TRY(load(c.model, context.options.backend));
+  for (const auto& [name, file] : c.inputs)
+    if (std::find(l.input_names.begin(), l.input_names.end(), name) == l.input_names.end()) return invalid("the model has no input {}", name);
+  const Outcome o = TENON_TRY(run_once(l, c.inputs, c.output_dir, pool));
+  return Json{{"ok", true}, {"seconds", o.seconds}, {"outputs", o.outputs}};
+}
+
+Result<Answer> run_batch(const Options& options, Context& context) {
+  std::ifstream list(options.batch);
+  if (!list) return not_found("the list of cases cannot be read").at(options.batch);
+  ThreadPool pool(context.options.num_threads > 0 ? context.options.num_threads : usable_processors());
+  Answer answer;
+  std::string line;
+  while (std::getline(list, line)) {
+    TENON_TRY(check_interrupt());
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    auto result = run_case(line, context, pool);
+    Json j;
+    if (result.ok()) j = std::move(*result);
+    else {
+      j = error_json(result.error(), name(result.error().code));
+      j["ok"] = false;
+      answer.yes = false;
+    }
+    TENON_TRY(context.print_line(j.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+  return answer;
+}
+
+Runner declare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("model", options->model, "the model: an ONNX file, a Tenon graph or a bundle");
+  add_named_files(app, "--input", options->inputs, "a value for an input: .npy, .npz, .pb; NAME= may be left out with a single input");
+  app.add_option("--output-dir", options->output_dir, "where outputs are written, one .npy each; made if missing");
+  app.add_option("--batch", options->batch, "a file with one JSON case a line; one result a line");
+  return [options](Context& context) -> Result<Answer> {
+    if (options->batch.empty() == options->model.empty()) return context.wrong_usage("give either a model or --batch LIST", "tenon run MODEL --input x.npy, or tenon run --batch cases.jsonl");
+    return options->batch.empty() ? run_single(*options, context) : run_batch(*options, context);
+  };
+}
+
+}  // namespace
+
+Command run_command() {
+  return {.name = "run",
+          .summary = "run a model once, or many cases in one process",
+          .examples = {"tenon run model.onnx --input x=x.npy --output-dir out", "tenon run --batch cases.jsonl --backend reference --json"},
+          .declare = declare};
+}
+
+}  // namespace tenon::cli
