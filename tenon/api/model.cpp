@@ -5,7 +5,7 @@
 #include "tenon/base/closest.h"
 #include "tenon/base/thread_pool.h"
 #include "tenon/engine/engine.h"
-#include "tenon/engine/model_file.h"
+#include "tenon/migrate/model_file.h"
 
 namespace tenon::api {
 namespace {
@@ -76,7 +76,7 @@ struct Model::State {
 Model Model::load(const std::filesystem::path& path, const Options& options) {
   const auto state = std::make_shared<State>();
   const Backend* backend = value_or_throw(engine::backend_named(options.backend));
-  auto file = value_or_throw(engine::read_model(path));
+  auto file = value_or_throw(migrate::open_model(path));
   state->executable = value_or_throw(engine::compile(std::move(file.graph), *backend, {}));
   const Graph& graph = state->executable->graph();
   state->inputs = ports(graph.inputs(), names_of(graph.inputs()));
