@@ -69,11 +69,14 @@ Result<Geometry> geometry_of(const Node& node, std::span<const Extent> in, std::
 // One primitive with everything it reads and writes.
 class Convolution {
  public:
-  explicit Convolution(const Geometry& g) : g_(g) {
+  Convolution(const Geometry& g, bool has_bias) : g_(g), bias_(memory::dims{g.groups * g.out}, memory::data_type::f32, memory::format_tag::a) {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::convolution_forward::primitive_desc forward(onednn_engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, any(g.x_dims()), any(g.w_dims()),
-                                                      g.adjoint ? any(g.y_dims()) : any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr);
+    const auto kind = dnnl::prop_kind::forward_inference;
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    using Forward = dnnl::convolution_forward::primitive_desc;
+    const Forward forward = has_bias ? Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()), bias_, any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr)
+                                     : Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()), any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr);
     if (!g.adjoint) {
       source_ = forward.src_desc(), weights_ = forward.weights_desc(), target_ = forward.dst_desc(), scratch_ = forward.scratchpad_desc();
       primitive_ = dnnl::convolution_forward(forward);
@@ -89,15 +92,16 @@ class Convolution {
   memory::desc plain_source() const { return plain(g_.adjoint ? g_.y_dims() : g_.x_dims()); }
   memory::desc plain_target() const { return plain(g_.adjoint ? g_.x_dims() : g_.y_dims()); }
   std::shared_ptr<Buffer> pack(const std::byte* w) const { return packed(plain(g_.w_dims()), w, weights_); }
-  void run(const std::byte* x, const std::byte* w, std::byte* y) const {
+  void run(const std::byte* x, const std::byte* w, const std::byte* bias, std::byte* y) const {
     const int in = g_.adjoint ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, out = g_.adjoint ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST;
     primitive_.execute(onednn_stream(), {{in, memory_at(source_, x)}, {DNNL_ARG_WEIGHTS, memory_at(weights_, w)}, {out, memory_at(target_, y)},
+                                         {DNNL_ARG_BIAS, bias ? memory_at(bias_, bias) : dnnl::memory()},
                                          {DNNL_ARG_SCRATCHPAD, memory_at(scratch_, thread_scratch(scratch_.get_size()))}});
   }
 
  private:
   Geometry g_;
-  memory::desc source_, weights_, target_, scratch_;
+  memory::desc bias_, source_, weights_, target_, scratch_;
   dnnl::primitive primitive_;
 };
 
@@ -141,7 +145,7 @@ class ConvolutionLaunch : public Launch {
     p->geometry = g_;
     const double flops = 2.0 * static_cast<double>(floats(g_.y_dims())) * static_cast<double>(g_.in) * static_cast<double>(floats(g_.kernel));
     if (threads > 1 && flops > 1e6) choose_cut(*p, threads);
-    p->convolution = std::make_shared<Convolution>(p->geometry);
+    p->convolution = std::make_shared<Convolution>(p->geometry, has_bias_);
     if (w_.defined())
       for (std::int64_t i = 0; i < weight_parts(*p); ++i) p->weights.push_back(p->convolution->pack(part_weights(*p, w_.raw(), i)));
     return *plans_.emplace(threads, std::move(p)).first->second;
@@ -175,9 +179,9 @@ class ConvolutionLaunch : public Launch {
     const std::size_t in_bytes = moves_in ? aligned(c.source().get_size()) : 0, out_bytes = moves_out ? aligned(c.target().get_size()) : 0;
     std::byte* buffers = layout_scratch(in_bytes + out_bytes);
     if (moves_in) reorder(from, x, c.source(), buffers);
-    c.run(moves_in ? buffers : x, packed_w, moves_out ? buffers + in_bytes : y);
+    const std::byte* bias = has_bias_ ? frame.inputs[2] + static_cast<std::size_t>(p.cut == Cut::batch ? 0 : i * out_dims[1]) * 4 : nullptr;
+    c.run(moves_in ? buffers : x, packed_w, bias, moves_out ? buffers + in_bytes : y);
     if (moves_out) reorder(c.target(), buffers + in_bytes, to, y);
-    if (has_bias_) add_bias(to, y, frame.inputs[2] + static_cast<std::size_t>(p.cut == Cut::batch ? 0 : i * out_dims[1]) * 4);
   }
   // Separate from the scratch of primitives, which grows under them.
   static std::byte* layout_scratch(std::size_t bytes) {
@@ -198,18 +202,6 @@ class ConvolutionLaunch : public Launch {
     for (std::size_t a = axis + 1; a < all.size(); ++a) stride *= static_cast<std::size_t>(all[a]);
     return static_cast<std::size_t>(i * part[axis]) * stride * 4;
   }
-  static void add_bias(const memory::desc& desc, std::byte* y, const std::byte* bias) {
-    const memory::dims dims = desc.get_dims(), strides = desc.get_strides();
-    const auto* b = reinterpret_cast<const float*>(bias);
-    std::int64_t plane = 1;
-    for (std::size_t a = 2; a < dims.size(); ++a) plane *= dims[a];
-    for (std::int64_t n = 0; n < dims[0]; ++n)
-      for (std::int64_t m = 0; m < dims[1]; ++m) {
-        float* row = reinterpret_cast<float*>(y) + n * strides[0] + m * strides[1];
-        for (std::int64_t k = 0; k < plane; ++k) row[k] += b[m];
-      }
-  }
-
   Geometry g_;
   Tensor w_;
   bool has_bias_;

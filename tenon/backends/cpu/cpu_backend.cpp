@@ -28,11 +28,12 @@ struct Maker {
   Result<KernelPtr> (*make)(const Node&);
 };
 
-constexpr std::array<Maker, 5> kMakers = {{{takes_elementwise, make_elementwise},
+constexpr std::array<Maker, 6> kMakers = {{{takes_elementwise, make_elementwise},
                                            {takes_reduction, make_reduction},
                                            {takes_movement, make_movement},
                                            {takes_matmul, make_matmul},
-                                           {takes_convolution, make_convolution}}};
+                                           {takes_convolution, make_convolution},
+                                           {takes_pooling, make_pooling}}};
 
 class CpuBackend : public Backend {
  public:
