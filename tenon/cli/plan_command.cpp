@@ -19,7 +19,8 @@ Command plan_command() {
           .examples =
               {"tenon plan schedule --stages 8 --micro-batches 32 --times times.csv --kind auto"},
           .declare = declare,
-          .children = {plan_schedule_command()}};
+          .children = {plan_simulate_command(), plan_check_command(), plan_calibrate_command(),
+                       plan_accuracy_command(), plan_schedule_command()}};
 }
 
 }  // namespace tenon::cli

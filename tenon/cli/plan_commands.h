@@ -6,5 +6,9 @@
 namespace tenon::cli {
 
 Command plan_schedule_command();
+Command plan_simulate_command();
+Command plan_check_command();
+Command plan_calibrate_command();
+Command plan_accuracy_command();
 
 }  // namespace tenon::cli

@@ -27,7 +27,8 @@ enum class Algorithm { automatic, ring, tree, hierarchical };
 /// All-reduce of `bytes` on every peer.
 ///   ring: 2(n-1)/n bytes over the slower of the node link and the node's network links together
 ///   tree: 2 bytes over the same, in 2 log2(nodes) network hops
-///   hierarchical: reduce-scatter in the node, ring between nodes on a share, all-gather in the node
+///   hierarchical: reduce-scatter in the node, ring between nodes on a share, all-gather in the
+///   node
 double all_reduce_seconds(const GroupLinks& group, double bytes,
                           Algorithm algorithm = Algorithm::automatic);
 /// Reduce-scatter of `bytes` (whole) to a share on each peer; half an all-reduce.

@@ -93,16 +93,17 @@ Calibration shipped_calibration(const Device& device) {
   for (const auto& name : calibration_names()) {
     auto calibration = load_calibration(name);
     TENON_CHECK(calibration.ok(), "shipped calibration {}: {}", name, calibration.error().text());
-    if (calibration->device == device.name && calibration->is_default) chosen = std::move(calibration).value();
+    if (calibration->device == device.name && calibration->is_default)
+      chosen = std::move(calibration).value();
   }
   return chosen;
 }
 
 std::string to_toml(const Calibration& calibration) {
   const auto quoted = [](const std::string& text) { return nlohmann::json(text).dump(); };
-  std::string text = fmt::format("name = {}\ndevice = {}\nstack = {}\nnote = {}\n",
-                                 quoted(calibration.name), quoted(calibration.device),
-                                 quoted(calibration.stack), quoted(calibration.note));
+  std::string text =
+      fmt::format("name = {}\ndevice = {}\nstack = {}\nnote = {}\n", quoted(calibration.name),
+                  quoted(calibration.device), quoted(calibration.stack), quoted(calibration.note));
   text += fmt::format("default = {}\nrows = {}\n\n[efficiency]\n", calibration.is_default,
                       nlohmann::json(calibration.rows).dump());
   for (const auto& factor : efficiency_factors()) {

@@ -216,8 +216,9 @@ Result<Cluster> load_cluster(const std::string& path_or_name) {
   if (path_or_name.ends_with(".toml") || path_or_name.ends_with(".json") ||
       std::filesystem::exists(path_or_name)) {
     const auto text = TENON_TRY(read_file(path_or_name));
-    return parse_cluster(text, path_or_name, [](const std::string& path) { return read_file(path); },
-                         std::filesystem::path(path_or_name).parent_path().string());
+    return parse_cluster(
+        text, path_or_name, [](const std::string& path) { return read_file(path); },
+        std::filesystem::path(path_or_name).parent_path().string());
   }
   const auto split = path_or_name.find_last_of(":x");
   if (split != std::string::npos && split + 1 < path_or_name.size()) {

@@ -1,10 +1,9 @@
 // A cluster: groups of equal nodes, the links of each level, failures and prices.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,8 +64,8 @@ struct Cluster {
 /// Reads a file named in a cluster TOML (a device of one's own): path to text.
 using FileReader = std::function<Result<std::string>(const std::string& path)>;
 
-/// A cluster from TOML or JSON text, as docs and `tenon plan --cluster` describe it. A `device` that
-/// ends in .toml is read through `files`, relative to the cluster's folder `folder`.
+/// A cluster from TOML or JSON text, as docs and `tenon plan --cluster` describe it. A `device`
+/// that ends in .toml is read through `files`, relative to the cluster's folder `folder`.
 Result<Cluster> parse_cluster(std::string_view text, std::string_view where,
                               const FileReader& files = {}, const std::string& folder = "");
 /// A cluster from a TOML path, or a preset: a device name with an optional device count

@@ -37,7 +37,8 @@ TEST(Device, LocalHostIsProbed) {
 TEST(Cluster, LinksMayBeGivenEitherHalfAlone) {
   auto cluster = parse_cluster(
       "[[node_group]]\ndevice = \"A100-80G\"\ncount = 8\nnodes = 64\n"
-      "[link.cluster]\ngbytes_per_second = 12.5\n[link.node]\nmicroseconds = 9\n", "c.toml");
+      "[link.cluster]\ngbytes_per_second = 12.5\n[link.node]\nmicroseconds = 9\n",
+      "c.toml");
   ASSERT_TRUE(cluster.ok()) << cluster.error().text();
   EXPECT_EQ(cluster->num_devices(), 512);
   const auto levels = cluster->levels();
@@ -59,7 +60,8 @@ TEST(Cluster, LinkDomainsSpanNodes) {
 TEST(Cluster, PodsAndMixedGroups) {
   auto cluster = parse_cluster(
       "[[node_group]]\ndevice = \"A100-80G\"\nnodes = 8\n[[node_group]]\ndevice = \"H100-SXM\"\n"
-      "nodes = 4\n[topology]\nnodes_per_pod = 4\npod_oversubscription = 2.0\n", "c.toml");
+      "nodes = 4\n[topology]\nnodes_per_pod = 4\npod_oversubscription = 2.0\n",
+      "c.toml");
   ASSERT_TRUE(cluster.ok());
   EXPECT_FALSE(cluster->is_homogeneous());
   EXPECT_EQ(cluster->group_of(63), 0u);
@@ -72,7 +74,8 @@ TEST(Cluster, PodsAndMixedGroups) {
 
 TEST(Cluster, ReportsAllProblems) {
   auto bad = parse_cluster(
-      "[[node_group]]\ndevice = \"A100-80\"\ncount = 0\nnodez = 2\n[link.node]\nspeed = 3\n", "c.toml");
+      "[[node_group]]\ndevice = \"A100-80\"\ncount = 0\nnodez = 2\n[link.node]\nspeed = 3\n",
+      "c.toml");
   ASSERT_FALSE(bad.ok());
   EXPECT_EQ(bad.error().others.size(), 3u);
   EXPECT_FALSE(parse_cluster("name = \"none\"\n", "c.toml").ok());

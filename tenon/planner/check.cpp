@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tenon/planner/event_simulation.h"
 #include "tenon/planner/memory_model.h"
 
 namespace tenon::planner {
@@ -39,9 +40,10 @@ void check_devices(Checking& c) {
       std::int64_t{p.tensor_parallel} * p.pipeline_parallel * p.context_parallel;
   std::string help = there % each == 0
                          ? fmt::format("data_parallel = {}", there / each)
-                         : fmt::format("tensor x pipeline x context is {}; make it divide {}, such "
-                                       "as {}",
-                                       each, there, nearest_divisor(there, each));
+                         : fmt::format(
+                               "tensor x pipeline x context is {}; make it divide {}, such "
+                               "as {}",
+                               each, there, nearest_divisor(there, each));
   c.add("devices",
         fmt::format("the degrees multiply to {} devices (data {} x tensor {} x pipeline {} x "
                     "context {}) but the cluster has {}",
@@ -54,8 +56,8 @@ void check_batch(Checking& c) {
   const Plan& p = c.plan;
   const std::int64_t round = std::int64_t{p.data_parallel} * p.micro_batch;
   if (p.global_batch % round != 0) {
-    const std::int64_t near = std::max<std::int64_t>(
-        1, (p.global_batch + round / 2) / round) * round;
+    const std::int64_t near =
+        std::max<std::int64_t>(1, (p.global_batch + round / 2) / round) * round;
     c.add("batch",
           fmt::format("global_batch {} does not divide by data_parallel {} x micro_batch {}",
                       p.global_batch, p.data_parallel, p.micro_batch),
@@ -68,13 +70,15 @@ void check_batch(Checking& c) {
     c.add("schedule",
           fmt::format("interleaved needs micro-batches ({}) in multiples of the stages ({})", m,
                       p.pipeline_parallel),
-          fmt::format("global_batch = {}", (m / p.pipeline_parallel + 1) * p.pipeline_parallel * round));
+          fmt::format("global_batch = {}",
+                      (m / p.pipeline_parallel + 1) * p.pipeline_parallel * round));
   }
   if (p.schedule == ScheduleKind::dualpipe && (m % 2 != 0 || m < 2 * p.pipeline_parallel)) {
     c.add("schedule",
           fmt::format("dualpipe needs an even number of at least {} micro-batches, got {}",
                       2 * p.pipeline_parallel, m),
-          fmt::format("global_batch = {}", std::max<std::int64_t>(2 * p.pipeline_parallel, m + m % 2) * round));
+          fmt::format("global_batch = {}",
+                      std::max<std::int64_t>(2 * p.pipeline_parallel, m + m % 2) * round));
   }
 }
 
@@ -84,9 +88,11 @@ void check_tensor(Checking& c) {
   for (const Divisor& divisor : c.workload.tensor_divisors) {
     const bool divides = divisor.size % t == 0;
     // Fewer key-value heads than tensor peers are copied to several of them.
-    const bool copied = divisor.name == "kv_heads" && t % std::max<std::int64_t>(1, divisor.size) == 0;
+    const bool copied =
+        divisor.name == "kv_heads" && t % std::max<std::int64_t>(1, divisor.size) == 0;
     if (divides || copied) continue;
-    c.add("tensor", fmt::format("tensor_parallel {} does not divide {} {}", t, divisor.size, divisor.name),
+    c.add("tensor",
+          fmt::format("tensor_parallel {} does not divide {} {}", t, divisor.size, divisor.name),
           fmt::format("tensor_parallel = {}", nearest_divisor(divisor.size, t)));
   }
 }
@@ -97,11 +103,12 @@ void check_tokens(Checking& c) {
     const std::int64_t shares =
         std::int64_t{p.context_parallel} * (p.sequence_parallel ? p.tensor_parallel : 1);
     if (shares > 1 && divisor.size % shares != 0) {
-      c.add("sequence",
-            fmt::format("{} tokens do not divide into {} shares (context x tensor with sequence "
-                        "parallelism)",
-                        divisor.size, shares),
-            fmt::format("context_parallel = {}", nearest_divisor(divisor.size, p.context_parallel)));
+      c.add(
+          "sequence",
+          fmt::format("{} tokens do not divide into {} shares (context x tensor with sequence "
+                      "parallelism)",
+                      divisor.size, shares),
+          fmt::format("context_parallel = {}", nearest_divisor(divisor.size, p.context_parallel)));
     }
   }
   if (p.context_parallel > 1 && c.workload.context_divisors.empty()) {
@@ -113,23 +120,26 @@ void check_tokens(Checking& c) {
 void check_stages(Checking& c) {
   const Plan& p = c.plan;
   const int blocks = static_cast<int>(c.workload.blocks.size());
-  const int chunks = p.pipeline_parallel * (p.schedule == ScheduleKind::dualpipe
-                                                ? 1
-                                                : chunks_per_device(p.schedule, p.virtual_stages));
+  const int chunks =
+      p.pipeline_parallel *
+      (p.schedule == ScheduleKind::dualpipe ? 1 : chunks_per_device(p.schedule, p.virtual_stages));
   if (p.pipeline_parallel > 1 && chunks > blocks) {
-    c.add("layers", fmt::format("{} stages for {} layers", chunks, blocks),
-          fmt::format("pipeline_parallel = {}", std::max(1, blocks * p.pipeline_parallel / chunks)));
+    c.add(
+        "layers", fmt::format("{} stages for {} layers", chunks, blocks),
+        fmt::format("pipeline_parallel = {}", std::max(1, blocks * p.pipeline_parallel / chunks)));
   }
   const int given = static_cast<int>(p.layers_per_stage.size());
   if (given > 0 && given != p.pipeline_parallel && given != chunks) {
     c.add("layers",
-          fmt::format("layers_per_stage names {} stages, the plan has {}", given, p.pipeline_parallel),
+          fmt::format("layers_per_stage names {} stages, the plan has {}", given,
+                      p.pipeline_parallel),
           "one count a stage");
   } else if (given > 0) {
     int sum = 0;
     for (int count : p.layers_per_stage) sum += count;
     if (sum != blocks) {
-      c.add("layers", fmt::format("layers_per_stage adds up to {} but the model has {} layers", sum, blocks),
+      c.add("layers",
+            fmt::format("layers_per_stage adds up to {} but the model has {} layers", sum, blocks),
             fmt::format("change it by {}", blocks - sum));
     }
   }
@@ -151,11 +161,13 @@ void check_schedule(Checking& c) {
       p.schedule == ScheduleKind::interleaved || p.schedule == ScheduleKind::automatic;
   if (p.virtual_stages > 1 && !has_chunks && chunks_per_device(p.schedule, 1) == 1) {
     c.add("schedule",
-          fmt::format("{} has one chunk a device but virtual_stages is {}", name(p.schedule), p.virtual_stages),
+          fmt::format("{} has one chunk a device but virtual_stages is {}", name(p.schedule),
+                      p.virtual_stages),
           "schedule = interleaved");
   }
   if (p.schedule == ScheduleKind::dualpipe && p.pipeline_parallel % 2 != 0) {
-    c.add("schedule", fmt::format("dualpipe needs an even number of stages, got {}", p.pipeline_parallel),
+    c.add("schedule",
+          fmt::format("dualpipe needs an even number of stages, got {}", p.pipeline_parallel),
           fmt::format("pipeline_parallel = {}", p.pipeline_parallel + 1));
   }
   if (!p.micro_batches_per_stage.empty() &&
@@ -171,19 +183,23 @@ void check_experts(Checking& c) {
   const Plan& p = c.plan;
   if (p.expert_parallel == 1) return;
   if (c.workload.num_experts == 0) {
-    return c.add("experts", "expert_parallel is set but the model has no experts", "expert_parallel = 1");
+    return c.add("experts", "expert_parallel is set but the model has no experts",
+                 "expert_parallel = 1");
   }
   if (c.workload.num_experts % p.expert_parallel != 0) {
     c.add("experts",
-          fmt::format("{} experts do not divide over expert_parallel {}", c.workload.num_experts, p.expert_parallel),
-          fmt::format("expert_parallel = {}", nearest_divisor(c.workload.num_experts, p.expert_parallel)));
+          fmt::format("{} experts do not divide over expert_parallel {}", c.workload.num_experts,
+                      p.expert_parallel),
+          fmt::format("expert_parallel = {}",
+                      nearest_divisor(c.workload.num_experts, p.expert_parallel)));
   }
-  const std::int64_t replicas = std::int64_t{p.data_parallel} * p.context_parallel *
-                                p.tensor_parallel / expert_tensor(p);
+  const std::int64_t replicas =
+      std::int64_t{p.data_parallel} * p.context_parallel * p.tensor_parallel / expert_tensor(p);
   if (replicas % p.expert_parallel != 0) {
     c.add("experts",
-          fmt::format("expert_parallel {} does not divide the {} replicas (data x context) it lies in",
-                      p.expert_parallel, replicas),
+          fmt::format(
+              "expert_parallel {} does not divide the {} replicas (data x context) it lies in",
+              p.expert_parallel, replicas),
           fmt::format("expert_parallel = {}", nearest_divisor(replicas, p.expert_parallel)));
   }
 }
@@ -192,7 +208,8 @@ void check_precision(Checking& c) {
   if (c.plan.precision != Precision::fp8 && c.plan.precision != Precision::int8) return;
   for (const auto& group : c.cluster.groups) {
     if (!group.device.has(c.plan.precision)) {
-      c.add("precision", fmt::format("{} has no {} arithmetic", group.device.name, name(c.plan.precision)),
+      c.add("precision",
+            fmt::format("{} has no {} arithmetic", group.device.name, name(c.plan.precision)),
             "precision = bf16");
     }
   }
@@ -202,7 +219,9 @@ void check_sharding(Checking& c) {
   const Plan& p = c.plan;
   const int peers = p.data_parallel * p.context_parallel;
   if (p.zero_group > 0 && peers % p.zero_group != 0) {
-    c.add("sharding", fmt::format("zero_group {} does not divide the {} data-parallel peers", p.zero_group, peers),
+    c.add("sharding",
+          fmt::format("zero_group {} does not divide the {} data-parallel peers", p.zero_group,
+                      peers),
           fmt::format("zero_group = {}", nearest_divisor(peers, p.zero_group)));
   }
 }
@@ -226,47 +245,57 @@ void check_mixed(Checking& c) {
 
 std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / (1024.0 * 1024 * 1024)); }
 
-/// One-key changes that lower memory, in the order a person would try them.
-std::vector<Change> changes_of(const Plan& plan, const Workload& workload) {
-  std::vector<Change> changes;
-  const auto add = [&](std::string text, Plan changed) {
-    changes.push_back({std::move(text), std::move(changed), {}});
-  };
+/// Changes that lower memory at the price of some work, in the order a person would try them.
+void add_gentle_changes(const Plan& plan, std::vector<Change>& changes) {
   if (!plan.sequence_parallel && plan.tensor_parallel > 1) {
-    Plan p = plan;
-    p.sequence_parallel = true;
-    add("sequence_parallel = true", p);
+    changes.push_back({"sequence_parallel = true", plan, {}});
+    changes.back().plan.sequence_parallel = true;
   }
   for (int stage = plan.zero_stage + 1; stage <= 3; ++stage) {
-    Plan p = plan;
-    p.zero_stage = stage;
-    if (plan.data_parallel * plan.context_parallel > 1) add(fmt::format("zero_stage = {}", stage), p);
+    if (plan.data_parallel * plan.context_parallel == 1) break;
+    changes.push_back({fmt::format("zero_stage = {}", stage), plan, {}});
+    changes.back().plan.zero_stage = stage;
   }
   for (Recompute kind : {Recompute::selective, Recompute::full}) {
     if (kind <= plan.recompute) continue;
-    Plan p = plan;
-    p.recompute = kind, p.recompute_per_stage.clear();
-    add(fmt::format("recompute = {}", name(kind)), p);
+    changes.push_back({fmt::format("recompute = {}", name(kind)), plan, {}});
+    changes.back().plan.recompute = kind;
+    changes.back().plan.recompute_per_stage.clear();
   }
   for (int b = plan.micro_batch / 2; b >= 1; b /= 2) {
     if (plan.micro_batch % b != 0) continue;
-    Plan p = plan;
-    p.micro_batch = b;
-    add(fmt::format("micro_batch = {}", b), p);
+    changes.push_back({fmt::format("micro_batch = {}", b), plan, {}});
+    changes.back().plan.micro_batch = b;
   }
+}
+
+/// Changes of the degrees: more ways of dividing the model, fewer replicas.
+void add_degree_changes(const Plan& plan, const Workload& workload, std::vector<Change>& changes) {
   for (int factor = 2; plan.data_parallel % factor == 0 && factor <= 64; factor *= 2) {
     Plan t = plan, s = plan;
     t.tensor_parallel *= factor, t.data_parallel /= factor;
-    add(fmt::format("tensor_parallel = {}, data_parallel = {}", t.tensor_parallel, t.data_parallel), t);
+    changes.push_back({fmt::format("tensor_parallel = {}, data_parallel = {}", t.tensor_parallel,
+                                   t.data_parallel),
+                       t,
+                       {}});
     s.pipeline_parallel *= factor, s.data_parallel /= factor;
     s.layers_per_stage.clear(), s.recompute_per_stage.clear();
-    add(fmt::format("pipeline_parallel = {}, data_parallel = {}", s.pipeline_parallel, s.data_parallel), s);
-    if (workload.num_experts > 0) {
-      Plan e = plan;
-      e.expert_parallel *= factor;
-      add(fmt::format("expert_parallel = {}", e.expert_parallel), e);
-    }
+    changes.push_back({fmt::format("pipeline_parallel = {}, data_parallel = {}",
+                                   s.pipeline_parallel, s.data_parallel),
+                       s,
+                       {}});
+    if (workload.num_experts == 0) continue;
+    changes.push_back(
+        {fmt::format("expert_parallel = {}", plan.expert_parallel * factor), plan, {}});
+    changes.back().plan.expert_parallel *= factor;
   }
+}
+
+/// One-key changes that lower memory.
+std::vector<Change> changes_of(const Plan& plan, const Workload& workload) {
+  std::vector<Change> changes;
+  add_gentle_changes(plan, changes);
+  add_degree_changes(plan, workload, changes);
   return changes;
 }
 
@@ -287,11 +316,12 @@ Problem memory_problem(Pricer& pricer, const Plan& plan, const Price& price) {
   problem.code = "memory";
   const double need = price.memory.total() + price.reserve_bytes;
   problem.message = fmt::format(
-      "the fullest device needs {} (weights {}, gradients {}, optimizer {}, activations {}, buffers "
+      "the fullest device needs {} (weights {}, gradients {}, optimizer {}, activations {}, "
+      "buffers "
       "{}, reserve {}) but has {}",
-      gib(need), gib(price.memory.weights), gib(price.memory.gradients), gib(price.memory.optimizer),
-      gib(price.memory.activations), gib(price.memory.buffers), gib(price.reserve_bytes),
-      gib(price.capacity_bytes));
+      gib(need), gib(price.memory.weights), gib(price.memory.gradients),
+      gib(price.memory.optimizer), gib(price.memory.activations), gib(price.memory.buffers),
+      gib(price.reserve_bytes), gib(price.capacity_bytes));
   if (const auto change = least_change_that_fits(pricer, plan)) {
     problem.help = fmt::format("{} (then {}, {:.3g} s a step)", change->text,
                                gib(change->price.memory.total() + change->price.reserve_bytes),
@@ -302,7 +332,8 @@ Problem memory_problem(Pricer& pricer, const Plan& plan, const Price& price) {
   const double states = price.memory.weights + price.memory.gradients + price.memory.optimizer;
   const double times = std::max(2.0, std::ceil(states / std::max(1.0, 0.7 * price.capacity_bytes)));
   problem.help = fmt::format(
-      "no single or double change fits: take devices with at least {}, or about {:.0f} times as many",
+      "no single or double change fits: take devices with at least {}, or about {:.0f} times as "
+      "many",
       gib(need), times);
   return problem;
 }
@@ -353,10 +384,16 @@ Simulation simulate(Pricer& pricer, const Plan& plan) {
   answer.valid = answer.problems.empty();
   const bool priceable =
       std::all_of(answer.problems.begin(), answer.problems.end(), [&](const Problem& problem) {
-        return problem.code == "memory" || problem.code == "precision" || problem.code == "tensor" ||
+        return problem.code == "memory" || problem.code == "precision" ||
+               problem.code == "tensor" ||
                (problem.code == "devices" && pricer.cluster().groups.size() == 1);
       });
-  if (priceable) answer.prediction = predict(pricer, plan);
+  if (!priceable) return answer;
+  if (plan.pipeline_parallel > 1 && needs_events(plan.schedule)) {
+    auto events = simulate_events(pricer, plan);
+    if (events.ok()) answer.prediction = std::move(events->prediction);
+  }
+  if (!answer.prediction) answer.prediction = predict(pricer, plan);
   return answer;
 }
 

@@ -9,7 +9,8 @@ namespace tenon::planner {
 namespace {
 
 bool has(const std::vector<Problem>& problems, const std::string& code) {
-  return std::any_of(problems.begin(), problems.end(), [&](const Problem& p) { return p.code == code; });
+  return std::any_of(problems.begin(), problems.end(),
+                     [&](const Problem& p) { return p.code == code; });
 }
 
 Pricer pricer_for(const char* model, const char* device, int devices) {
@@ -24,7 +25,8 @@ TEST(Check, ReportsEveryReason) {
   plan.recompute_per_stage = {Recompute::full}, plan.layers_per_stage = {1, 2, 3, 4, 5};
   Pricer pricer = pricer_for("llama3-8b", "A100-80G", 64);
   const auto problems = check(pricer, plan);
-  for (const char* code : {"devices", "batch", "tensor", "layers", "schedule", "experts", "precision", "sharding"}) {
+  for (const char* code :
+       {"devices", "batch", "tensor", "layers", "schedule", "experts", "precision", "sharding"}) {
     EXPECT_TRUE(has(problems, code)) << code;
   }
   for (const auto& problem : problems) EXPECT_FALSE(problem.help.empty()) << problem.message;

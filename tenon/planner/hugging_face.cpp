@@ -76,13 +76,14 @@ void read_transformer(const json& c, ModelSpec& spec) {
   spec.kv_heads = first_of(c, {"num_key_value_heads", "num_kv_heads"});
   if (flag(c, "multi_query", false) && spec.kv_heads == 0) spec.kv_heads = 1;
   spec.head_dim = first_of(c, {"head_dim"});
-  spec.ffn = first_of(c, {"intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size",
-                          "hidden_dim"});
+  spec.ffn = first_of(
+      c, {"intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim"});
   spec.vocab = first_of(c, {"vocab_size"});
-  spec.sequence = first_of(c, {"max_position_embeddings", "n_positions", "n_ctx", "seq_length",
-                               "max_sequence_length"}, spec.kind == ModelKind::t5 ? 512 : 2048);
-  spec.tied_embeddings = flag(c, "tie_word_embeddings",
-                              spec.kind == ModelKind::gpt || spec.kind == ModelKind::bert);
+  spec.sequence = first_of(
+      c, {"max_position_embeddings", "n_positions", "n_ctx", "seq_length", "max_sequence_length"},
+      spec.kind == ModelKind::t5 ? 512 : 2048);
+  spec.tied_embeddings =
+      flag(c, "tie_word_embeddings", spec.kind == ModelKind::gpt || spec.kind == ModelKind::bert);
 }
 
 void read_experts(const json& c, ModelSpec& spec) {
@@ -124,7 +125,8 @@ Result<ModelSpec> spec_of_hugging_face(const json& config, std::string_view wher
   const Family* family = family_of(type->get<std::string>());
   if (family == nullptr) {
     std::string list;
-    for (const Family& f : kFamilies) list += (list.empty() ? "" : ", ") + std::string(f.model_type);
+    for (const Family& f : kFamilies)
+      list += (list.empty() ? "" : ", ") + std::string(f.model_type);
     return unsupported("model_type '{}' is not known to the planner", type->get<std::string>())
         .at(where)
         .with_help("known: " + list + "; or describe the model as TOML with kind = ...");

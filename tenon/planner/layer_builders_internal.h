@@ -7,8 +7,8 @@ namespace tenon::planner {
 
 /// Sizes of one stack of transformer layers.
 struct StackSizes {
-  double tokens = 0;      // of one sample in this stack
-  double keys = 0;        // attended to (cross attention: the other stack's tokens)
+  double tokens = 0;  // of one sample in this stack
+  double keys = 0;    // attended to (cross attention: the other stack's tokens)
   double hidden = 0;
   const ModelSpec* spec = nullptr;
   bool causal = true;

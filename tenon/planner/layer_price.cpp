@@ -77,8 +77,8 @@ void price_fused_core(const LayerOp& op, Pricing& p) {
   p.price.forward += forward;
   p.price.core_forward += forward;
   // Five products instead of two, at a somewhat lower rate: the scores are formed again.
-  p.price.backward_input += fused_attention_seconds(p.m.device, p.m.efficiency,
-                                                    2.5 * op.flops() * share, precision);
+  p.price.backward_input +=
+      fused_attention_seconds(p.m.device, p.m.efficiency, 2.5 * op.flops() * share, precision);
   p.price.kernels_forward += kKernelsOfFusedCore;
   p.price.kernels_backward += 2 * kKernelsOfFusedCore;
 }
@@ -103,7 +103,9 @@ void price_loss(const LayerOp& op, Pricing& p) {
 void price_ops(Pricing& p) {
   for (const LayerOp& op : p.layer.ops) {
     switch (op.kind) {
-      case OpKind::matmul: price_matmul(op, p); break;
+      case OpKind::matmul:
+        price_matmul(op, p);
+        break;
       case OpKind::attention:
         if (p.m.efficiency.fused_attention) {
           price_fused_core(op, p);
@@ -111,29 +113,32 @@ void price_ops(Pricing& p) {
           price_unfused_core(op, p);
         }
         break;
-      case OpKind::memory: price_memory(op, p); break;
-      case OpKind::loss: price_loss(op, p); break;
+      case OpKind::memory:
+        price_memory(op, p);
+        break;
+      case OpKind::loss:
+        price_loss(op, p);
+        break;
     }
   }
 }
 
 void price_tensor_traffic(Pricing& p) {
   const GroupLinks group = group_links(p.m.levels, p.m.efficiency, p.s.tensor, 1);
-  const double once =
-      all_reduce_seconds(group, p.layer.reduce_bytes * p.tokens() * p.width());
+  const double once = all_reduce_seconds(group, p.layer.reduce_bytes * p.tokens() * p.width());
   const Efficiency& e = p.m.efficiency;
   p.price.forward_comm += p.layer.tensor_reduces * once * (1 - e.tensor_overlap_forward);
   double backward = once * (1 - e.tensor_overlap);
-  // With sequence parallelism backward gathers the layer's input again for the weight gradient, half
-  // an all-reduce, of which the input gradient hides about half.
+  // With sequence parallelism backward gathers the layer's input again for the weight gradient,
+  // half an all-reduce, of which the input gradient hides about half.
   if (p.s.sequence) backward += 0.25 * once * (1 - e.tensor_overlap_forward);
   p.price.backward_comm += p.layer.tensor_reduces_backward * backward;
 }
 
 void price_expert_traffic(Pricing& p) {
   if (p.s.expert == 1 || p.layer.exchange_bytes == 0) return;
-  const GroupLinks group = group_links(p.m.levels, p.m.efficiency, p.s.expert,
-                                       std::max(1, p.s.expert_tensor));
+  const GroupLinks group =
+      group_links(p.m.levels, p.m.efficiency, p.s.expert, std::max(1, p.s.expert_tensor));
   // Dispatch and return, each half of the bytes; tokens divided by sequence parallelism move once.
   const double share = p.tokens() / (p.s.sequence ? p.s.tensor : 1) * p.width();
   const double once = 2 * all_to_all_seconds(group, p.layer.exchange_bytes / 2 * share);
@@ -144,8 +149,7 @@ void price_expert_traffic(Pricing& p) {
 
 void price_context_traffic(Pricing& p) {
   if (p.s.context == 1 || p.layer.context_bytes == 0) return;
-  const GroupLinks group =
-      group_links(p.m.levels, p.m.efficiency, p.s.context, p.s.tensor);
+  const GroupLinks group = group_links(p.m.levels, p.m.efficiency, p.s.context, p.s.tensor);
   const double share = p.tokens() / p.s.tensor * p.width();
   if (p.s.context_method == ContextMethod::all_to_all) {
     const double once = all_to_all_seconds(group, p.layer.context_exchange_bytes * share);
@@ -171,10 +175,10 @@ void add_kept(Pricing& p) {
     p.price.kept_bytes += bytes;
     if (!kept.core) p.price.kept_selective_bytes += bytes;
     // Masks and scores are done with once the input gradient is there.
-    if (!kept.core && kept.name.find("mask") == std::string::npos) p.price.weight_kept_bytes += bytes;
+    if (!kept.core && kept.name.find("mask") == std::string::npos)
+      p.price.weight_kept_bytes += bytes;
   }
-  p.price.input_bytes =
-      p.layer.input_bytes * p.tokens() / p.tensor_of(Split::sequence) * p.width();
+  p.price.input_bytes = p.layer.input_bytes * p.tokens() / p.tensor_of(Split::sequence) * p.width();
 }
 
 void add_parameters(Pricing& p) {
@@ -226,7 +230,8 @@ double elements_on_device(const Parameter& parameter, const Strategy& s) {
   return elements;
 }
 
-LayerPrice price_layer(const LayerClass& layer, const Strategy& strategy, const DeviceModel& model) {
+LayerPrice price_layer(const LayerClass& layer, const Strategy& strategy,
+                       const DeviceModel& model) {
   Pricing pricing{layer, strategy, model, {}};
   price_ops(pricing);
   price_tensor_traffic(pricing);

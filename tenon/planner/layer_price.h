@@ -31,21 +31,21 @@ struct DeviceModel {
 /// One micro-batch on one device. Seconds of computation and of communication that is not hidden;
 /// bytes kept from forward to backward.
 struct LayerPrice {
-  double forward = 0;           // computation
+  double forward = 0;  // computation
   double backward_input = 0;
   double backward_weight = 0;
-  double core_forward = 0;      // the part that selective recomputation repeats
+  double core_forward = 0;  // the part that selective recomputation repeats
   double forward_comm = 0;
   double backward_comm = 0;
-  double kernels_forward = 0;   // launches, for the host's floor
+  double kernels_forward = 0;  // launches, for the host's floor
   double kernels_backward = 0;
-  double kept_bytes = 0;        // nothing recomputed
+  double kept_bytes = 0;  // nothing recomputed
   double kept_selective_bytes = 0;
-  double input_bytes = 0;       // what full recomputation keeps
-  double weight_kept_bytes = 0; // of kept_bytes, what the weight gradient alone still needs
-  double parameters = 0;        // elements on the device that all data replicas share
+  double input_bytes = 0;        // what full recomputation keeps
+  double weight_kept_bytes = 0;  // of kept_bytes, what the weight gradient alone still needs
+  double parameters = 0;         // elements on the device that all data replicas share
   double expert_parameters = 0;
-  double trained_share = 1;     // 0 for a frozen layer
+  double trained_share = 1;  // 0 for a frozen layer
 
   LayerPrice& operator+=(const LayerPrice& other);
 };

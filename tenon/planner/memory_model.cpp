@@ -29,9 +29,8 @@ double activation_bytes(const Plan& plan, const StageState& stage) {
   const int chunks = chunks_per_device(plan.schedule, plan.virtual_stages);
   const double kept = stage.sum.kept_bytes;
   const double share = kept > 0 ? stage.sum.weight_kept_bytes / kept : 0;
-  const double flight =
-      micro_batches_in_flight(plan.schedule, stage.device, plan.pipeline_parallel,
-                              plan.num_micro_batches(), chunks, share);
+  const double flight = micro_batches_in_flight(plan.schedule, stage.device, plan.pipeline_parallel,
+                                                plan.num_micro_batches(), chunks, share);
   const bool offloaded = plan.offload == Offload::activations || plan.offload == Offload::both;
   // Offloaded activations leave one micro-batch on the device and one on its way back.
   return stage.flight_bytes * (offloaded ? std::min(flight, 2.0) : flight) + stage.once_bytes;
@@ -62,10 +61,10 @@ int expert_tensor(const Plan& plan) {
 }
 
 int expert_replicas(const Plan& plan) {
-  const std::int64_t all = std::int64_t{plan.data_parallel} * plan.context_parallel *
-                           plan.tensor_parallel;
-  return static_cast<int>(std::max<std::int64_t>(
-      1, all / (std::int64_t{plan.expert_parallel} * expert_tensor(plan))));
+  const std::int64_t all =
+      std::int64_t{plan.data_parallel} * plan.context_parallel * plan.tensor_parallel;
+  return static_cast<int>(
+      std::max<std::int64_t>(1, all / (std::int64_t{plan.expert_parallel} * expert_tensor(plan))));
 }
 
 int sharing_peers(const Plan& plan) {

@@ -9,8 +9,8 @@ namespace tenon::planner {
 /// Fills `stage.memory` and `stage.reserve_bytes` from what the stage holds.
 ///
 /// States, bytes a parameter (d: peers that share a sharded copy): weights w, gradients g,
-/// optimizer o give w + g + o without ZeRO, w + g + o/d, w + (g + o)/d, (w + g + o)/d for stages 1, 2
-/// and 3. Experts shard over their own replicas.
+/// optimizer o give w + g + o without ZeRO, w + g + o/d, w + (g + o)/d, (w + g + o)/d for stages 1,
+/// 2 and 3. Experts shard over their own replicas.
 void set_memory(const Plan& plan, StageState& stage);
 
 /// Peers that hold one sharded copy of the parameters, and of the expert parameters.

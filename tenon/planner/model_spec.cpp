@@ -141,22 +141,34 @@ void read_sizes(ObjectReader& reader, ModelSpec& spec) {
     int* value;
     int low;
   };
-  const Field fields[] = {
-      {"layers", &spec.layers, 1},           {"hidden", &spec.hidden, 1},
-      {"heads", &spec.heads, 1},             {"kv_heads", &spec.kv_heads, 1},
-      {"head_dim", &spec.head_dim, 1},       {"ffn", &spec.ffn, 1},
-      {"vocab", &spec.vocab, 1},             {"sequence", &spec.sequence, 1},
-      {"experts", &spec.experts, 1},         {"top_k", &spec.top_k, 1},
-      {"expert_ffn", &spec.expert_ffn, 1},   {"shared_experts", &spec.shared_experts, 0},
-      {"dense_layers", &spec.dense_layers, 0}, {"query_rank", &spec.query_rank, 0},
-      {"kv_rank", &spec.kv_rank, 0},         {"rope_dim", &spec.rope_dim, 0},
-      {"value_dim", &spec.value_dim, 0},     {"multi_token_layers", &spec.multi_token_layers, 0},
-      {"decoder_layers", &spec.decoder_layers, 0},
-      {"decoder_sequence", &spec.decoder_sequence, 1},
-      {"image", &spec.image, 1},             {"patch", &spec.patch, 1},
-      {"channels", &spec.channels, 1},       {"classes", &spec.classes, 1},
-      {"tables", &spec.tables, 1},           {"table_dim", &spec.table_dim, 1},
-      {"lookups", &spec.lookups, 1},         {"dense_features", &spec.dense_features, 1}};
+  const Field fields[] = {{"layers", &spec.layers, 1},
+                          {"hidden", &spec.hidden, 1},
+                          {"heads", &spec.heads, 1},
+                          {"kv_heads", &spec.kv_heads, 1},
+                          {"head_dim", &spec.head_dim, 1},
+                          {"ffn", &spec.ffn, 1},
+                          {"vocab", &spec.vocab, 1},
+                          {"sequence", &spec.sequence, 1},
+                          {"experts", &spec.experts, 1},
+                          {"top_k", &spec.top_k, 1},
+                          {"expert_ffn", &spec.expert_ffn, 1},
+                          {"shared_experts", &spec.shared_experts, 0},
+                          {"dense_layers", &spec.dense_layers, 0},
+                          {"query_rank", &spec.query_rank, 0},
+                          {"kv_rank", &spec.kv_rank, 0},
+                          {"rope_dim", &spec.rope_dim, 0},
+                          {"value_dim", &spec.value_dim, 0},
+                          {"multi_token_layers", &spec.multi_token_layers, 0},
+                          {"decoder_layers", &spec.decoder_layers, 0},
+                          {"decoder_sequence", &spec.decoder_sequence, 1},
+                          {"image", &spec.image, 1},
+                          {"patch", &spec.patch, 1},
+                          {"channels", &spec.channels, 1},
+                          {"classes", &spec.classes, 1},
+                          {"tables", &spec.tables, 1},
+                          {"table_dim", &spec.table_dim, 1},
+                          {"lookups", &spec.lookups, 1},
+                          {"dense_features", &spec.dense_features, 1}};
   for (const Field& field : fields) reader.integer(field.key, *field.value, field.low);
   reader.integer("table_rows", spec.table_rows);
   reader.number("capacity", spec.capacity, 1.0, 100.0);
@@ -264,11 +276,14 @@ nlohmann::ordered_json to_json(const ModelSpec& spec) {
   put("table_dim", spec.table_dim), put("lookups", spec.lookups);
   put("dense_features", spec.dense_features);
   if (spec.capacity != 1.0) object["capacity"] = spec.capacity;
-  for (const auto& [key, value] :
-       {std::pair{"tied_embeddings", spec.tied_embeddings}, {"gated", spec.gated},
-        {"biases", spec.biases}, {"dropout", spec.dropout},
-        {"learned_positions", spec.learned_positions}, {"causal", spec.causal},
-        {"towers_trained", spec.towers_trained}, {"contrastive", spec.contrastive}}) {
+  for (const auto& [key, value] : {std::pair{"tied_embeddings", spec.tied_embeddings},
+                                   {"gated", spec.gated},
+                                   {"biases", spec.biases},
+                                   {"dropout", spec.dropout},
+                                   {"learned_positions", spec.learned_positions},
+                                   {"causal", spec.causal},
+                                   {"towers_trained", spec.towers_trained},
+                                   {"contrastive", spec.contrastive}}) {
     object[key] = value;
   }
   if (!spec.stages.empty()) object["stages"] = spec.stages;

@@ -1,9 +1,8 @@
 // What a model is, as far as planning needs: its kind and a few sizes.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +27,9 @@ struct ModelSpec {
   int vocab = 0;
   int sequence = 0;
   bool tied_embeddings = false;
-  bool gated = false;     // ffn has a gate (SwiGLU): three matrices instead of two
-  bool biases = false;    // matrices carry biases, norms a shift
-  bool dropout = false;   // dropout after attention, projection and ffn
+  bool gated = false;    // ffn has a gate (SwiGLU): three matrices instead of two
+  bool biases = false;   // matrices carry biases, norms a shift
+  bool dropout = false;  // dropout after attention, projection and ffn
   bool learned_positions = false;
   bool causal = true;
   // Mixture of experts.

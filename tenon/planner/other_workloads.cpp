@@ -93,7 +93,8 @@ Workload dlrm_workload(const ModelSpec& spec) {
   const double vectors = double(spec.tables) * spec.table_dim;
   tables.ops.push_back(memory_op("lookup", 4 * vectors * (spec.lookups + 1),
                                  12 * vectors * spec.lookups, Split::whole));
-  Parameter rows = matrix("tables", double(spec.tables) * double(spec.table_rows) * spec.table_dim, false);
+  Parameter rows =
+      matrix("tables", double(spec.tables) * double(spec.table_rows) * spec.table_dim, false);
   rows.expert = true;
   tables.parameters.push_back(rows);
   tables.exchange_bytes = 4 * vectors;

@@ -1,13 +1,14 @@
 // Iteration time and memory of pipeline schedules in closed form.
 //
 // p devices, m micro-batches, v chunks a device; S = F + B + W of a device. With equal stages:
-//   gpipe, 1f1b   m S + (p-1) S                 + sends 2m(p-1)/p + 2(p-2)
-//   interleaved   m S + (p-1) S / v             + sends 2pv - p - 2 and two a chunk
+//   gpipe         m S + (p-1) S                 + sends 2(p-1)
+//   1f1b          m S + (p-1) S                 + sends 2m(p-1)/p + 2(p-2)
+//   interleaved   m S + (p-1) S / v             + sends 2pv - p - 2
 //   zb-h1         m S + (p-1) (F + B - W)       + sends 4(p-1)
 //   zb-h2         m S + (p-1) (F + B - 2W)      + sends 2(p-1)
 //   dualpipe      m S + (p/2-1) (F + B + W + B + W - 3W)
-// (arXiv 2104.04473, 2401.10241, 2405.15362, 2412.19437.) With unequal stages the slowest device sets
-// the pace and the others are passed once on the way in and out.
+// (arXiv 2104.04473, 2401.10241, 2405.15362, 2412.19437.) With unequal stages the slowest device
+// sets the pace and the others are passed once on the way in and out.
 #include "tenon/planner/pipeline_time.h"
 
 #include <algorithm>
@@ -21,47 +22,56 @@ double fill_of(ScheduleKind kind, const DeviceTimes& d, int p, int chunks) {
   const double f = d.forward, b = d.backward_input, w = d.backward_weight;
   switch (kind) {
     case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b: return f + b + w;
-    case ScheduleKind::interleaved: return (f + b + w) / chunks;
+    case ScheduleKind::one_f_one_b:
+      return f + b + w;
+    case ScheduleKind::interleaved:
+      return (f + b + w) / chunks;
     case ScheduleKind::zb_h1:
-    case ScheduleKind::automatic: return std::max(0.0, f + b - w);
-    case ScheduleKind::zb_h2: return std::max(0.0, f + b - 2 * w);
+    case ScheduleKind::automatic:
+      return std::max(0.0, f + b - w);
+    case ScheduleKind::zb_h2:
+      return std::max(0.0, f + b - 2 * w);
     // Two chunks a device, placed as a V: half the plain fill for each pass, less what W covers.
-    case ScheduleKind::zb_v: return std::max(0.0, (f + b - 2 * w) / 2);
-    case ScheduleKind::v_half: return (f + b + w) / 2;
-    case ScheduleKind::v_min: return (f + b + w) * 2 / 3;
+    case ScheduleKind::zb_v:
+      return std::max(0.0, (f + b - 2 * w) / 2);
+    case ScheduleKind::v_half:
+      return (f + b + w) / 2;
+    case ScheduleKind::v_min:
+      return (f + b + w) * 2 / 3;
     case ScheduleKind::dualpipe:
       return p < 2 ? 0 : std::max(0.0, (f + 2 * b - w) * (p / 2.0 - 1) / (p - 1));
   }
   return f + b + w;
 }
 
-/// How often a message is waited for in the fill, and in the steady state.
-struct Sends {
-  double fill = 0, steady = 0;
-};
-
-Sends sends_of(ScheduleKind kind, double p, double m, double v) {
+/// How many sends stand in the way of an iteration; the others overlap with work.
+double sends_of(ScheduleKind kind, double p, double m, double v) {
   switch (kind) {
     case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b: return {2 * std::max(0.0, p - 2), 2 * m * (p - 1) / p};
-    case ScheduleKind::interleaved: return {2 * p * v - p - 2, 2 * m * v};
+      return 2 * (p - 1);
+    case ScheduleKind::one_f_one_b:
+      return 2 * m * (p - 1) / p + 2 * (p - 2);
+    case ScheduleKind::interleaved:
+      return 2 * p * v - p - 2;
     case ScheduleKind::zb_h1:
-    case ScheduleKind::automatic: return {4 * (p - 1), 0.5 * m};
-    case ScheduleKind::zb_h2: return {2 * (p - 1), 0.5 * m};
+    case ScheduleKind::automatic:
+      return 4 * (p - 1);
+    case ScheduleKind::zb_h2:
+      return 2 * (p - 1);
     case ScheduleKind::zb_v:
     case ScheduleKind::v_half:
-    case ScheduleKind::v_min: return {4 * (p - 1), m};
-    case ScheduleKind::dualpipe: return {2 * (p - 1), m};
+    case ScheduleKind::v_min:
+      return 4 * (p - 1);
+    case ScheduleKind::dualpipe:
+      return 2 * (p - 1);
   }
-  return {};
+  return 0;
 }
 
 }  // namespace
 
 PipelineTime pipeline_time(ScheduleKind kind, std::span<const DeviceTimes> devices,
-                           std::int64_t micro_batches, int chunks, double send,
-                           double exposed_send) {
+                           std::int64_t micro_batches, int chunks, double send) {
   const int p = static_cast<int>(devices.size());
   const double m = static_cast<double>(micro_batches);
   double slowest = 0, fill = 0, slowest_fill = 0;
@@ -74,8 +84,7 @@ PipelineTime pipeline_time(ScheduleKind kind, std::span<const DeviceTimes> devic
   time.busy_seconds = m * slowest;
   if (p > 1) {
     time.fill_seconds = fill - slowest_fill;
-    const Sends sends = sends_of(kind, p, m, chunks);
-    time.send_seconds = sends.fill * send + sends.steady * exposed_send;
+    time.send_seconds = std::max(0.0, sends_of(kind, p, m, chunks)) * send;
   }
   time.seconds = time.busy_seconds + time.fill_seconds + time.send_seconds;
   return time;
@@ -85,19 +94,27 @@ double micro_batches_in_flight(ScheduleKind kind, int d, int p, std::int64_t mic
                                int chunks, double weight_share) {
   const double m = static_cast<double>(micro_batches), behind = p - d;
   switch (kind) {
-    case ScheduleKind::gpipe: return m;
-    case ScheduleKind::one_f_one_b: return std::min(m, behind);
+    case ScheduleKind::gpipe:
+      return m;
+    case ScheduleKind::one_f_one_b:
+      return std::min(m, behind);
     case ScheduleKind::interleaved: {
       const double in_chunks = 2.0 * (behind - 1) + (chunks - 1.0) * p + 1;
       return std::min(m, in_chunks / chunks);
     }
     case ScheduleKind::zb_h1:
-    case ScheduleKind::automatic: return std::min(m, behind + d * weight_share);
-    case ScheduleKind::zb_h2: return std::min(m, 2.0 * behind - 1 + 2 * d * weight_share);
-    case ScheduleKind::zb_v: return std::min<double>(m, p);
-    case ScheduleKind::v_half: return std::min(m, p / 2.0 + 1);
-    case ScheduleKind::v_min: return std::min(m, p / 3.0 + 1.5);
-    case ScheduleKind::dualpipe: return std::min(m, p + 1.0);
+    case ScheduleKind::automatic:
+      return std::min(m, behind + d * weight_share);
+    case ScheduleKind::zb_h2:
+      return std::min(m, 2.0 * behind - 1 + 2 * d * weight_share);
+    case ScheduleKind::zb_v:
+      return std::min<double>(m, p);
+    case ScheduleKind::v_half:
+      return std::min(m, p / 2.0 + 1);
+    case ScheduleKind::v_min:
+      return std::min(m, p / 3.0 + 1.5);
+    case ScheduleKind::dualpipe:
+      return std::min(m, p + 1.0);
   }
   return m;
 }

@@ -12,7 +12,7 @@ namespace tenon::planner {
 /// One device, one micro-batch (all its chunks). Seconds.
 struct DeviceTimes {
   double forward = 0;
-  double backward_input = 0;   // recomputation included
+  double backward_input = 0;  // recomputation included
   double backward_weight = 0;
   double total() const { return forward + backward_input + backward_weight; }
 };
@@ -24,11 +24,9 @@ struct PipelineTime {
   double send_seconds = 0;  // sends that nothing hides
 };
 
-/// `send`: one message between stages, already with what overlaps taken off for the steady state
-/// (`exposed_send`), and whole for the fill (`send`).
+/// `send`: until a stage's output is with its neighbour, less what the stack hides.
 PipelineTime pipeline_time(ScheduleKind kind, std::span<const DeviceTimes> devices,
-                           std::int64_t micro_batches, int chunks, double send,
-                           double exposed_send);
+                           std::int64_t micro_batches, int chunks, double send);
 
 /// Micro-batches whose activations device `d` of `p` holds at once, in units of all its chunks.
 /// `weight_share`: what part of a micro-batch's activations the weight gradient alone still needs.

@@ -11,7 +11,8 @@ std::string_view name(Recompute recompute) {
 }
 
 std::string_view name(Optimizer optimizer) {
-  constexpr std::string_view kNames[] = {"adam", "adam_8bit", "adafactor", "momentum", "sgd", "muon"};
+  constexpr std::string_view kNames[] = {"adam",     "adam_8bit", "adafactor",
+                                         "momentum", "sgd",       "muon"};
   return kNames[static_cast<int>(optimizer)];
 }
 

@@ -2,9 +2,8 @@
 // simulated, run or exported; JSON and TOML use the field names below.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,9 +60,9 @@ struct Plan {
   int expert_parallel = 1;  // divides data_parallel x context_parallel x tensor_parallel
   bool sequence_parallel = false;
   int zero_stage = 0;
-  int zero_group = 0;  // devices that share one sharded copy; 0: the whole data-parallel group
-  int micro_batch = 1;              // required in files; sequences
-  std::int64_t global_batch = 1;    // required in files; sequences
+  int zero_group = 0;   // devices that share one sharded copy; 0: the whole data-parallel group
+  int micro_batch = 1;  // required in files; sequences
+  std::int64_t global_batch = 1;  // required in files; sequences
   ScheduleKind schedule = ScheduleKind::one_f_one_b;
   int virtual_stages = 1;
   Recompute recompute = Recompute::none;
@@ -74,9 +73,9 @@ struct Plan {
   GradientCompression gradient_compression = GradientCompression::none;
   ContextMethod context_method = ContextMethod::ring;
   CollectiveAlgorithm collective = CollectiveAlgorithm::automatic;
-  std::vector<int> layers_per_stage;          // per stage, or per chunk in pipeline order
-  std::vector<int> micro_batches_per_stage;   // reserved for unequal micro-batch counts
-  std::vector<Recompute> recompute_per_stage; // one per stage; overrides `recompute`
+  std::vector<int> layers_per_stage;           // per stage, or per chunk in pipeline order
+  std::vector<int> micro_batches_per_stage;    // reserved for unequal micro-batch counts
+  std::vector<Recompute> recompute_per_stage;  // one per stage; overrides `recompute`
   std::vector<Axis> placement;  // fastest first; empty: tensor, context, data, pipeline
   std::vector<LayerOverride> layers;
 
@@ -91,8 +90,8 @@ struct Plan {
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-/// A plan file: the plan, and the model and cluster that Tenon embeds when it writes one (their JSON
-/// text, empty when absent).
+/// A plan file: the plan, and the model and cluster that Tenon embeds when it writes one (their
+/// JSON text, empty when absent).
 struct PlanFile {
   Plan plan;
   std::string model_json;

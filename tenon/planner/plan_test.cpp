@@ -64,9 +64,9 @@ TEST(Plan, ReportsMissingUnknownAndWrong) {
   ASSERT_FALSE(bad.ok());
   std::string all = bad.error().text() + bad.error().help;
   for (const auto& other : bad.error().others) all += "\n" + other.text() + " " + other.help;
-  for (const char* part : {"data_parallel is missing", "did you mean 'tensor_parallel'?",
-                           "zero_stage must be at most 3", "did you mean '1f1b'?",
-                           "micro_batch must be at least 1"}) {
+  for (const char* part :
+       {"data_parallel is missing", "did you mean 'tensor_parallel'?",
+        "zero_stage must be at most 3", "did you mean '1f1b'?", "micro_batch must be at least 1"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << "\n" << all;
   }
 }

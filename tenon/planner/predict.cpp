@@ -9,8 +9,8 @@ namespace tenon::planner {
 double uncertainty_of(const Pricer& pricer, const Plan& plan, const Price& price) {
   const Efficiency& e = pricer.calibration().efficiency;
   double variance = e.noise * e.noise;
-  // Sharing of nodes between tensor groups, and scatter at scale, vary from run to run about as much
-  // as they cost.
+  // Sharing of nodes between tensor groups, and scatter at scale, vary from run to run about as
+  // much as they cost.
   const double node = static_cast<double>(pricer.cluster().levels().front().devices);
   if (plan.pipeline_parallel > 1 && plan.tensor_parallel > 1 && plan.tensor_parallel < node) {
     const double sharing = e.node_sharing * (node / plan.tensor_parallel - 1);

@@ -6,8 +6,8 @@
 namespace tenon::planner {
 
 nlohmann::ordered_json to_json(const MemoryParts& memory) {
-  return {{"total", memory.total()},         {"weights", memory.weights},
-          {"gradients", memory.gradients},   {"optimizer", memory.optimizer},
+  return {{"total", memory.total()},           {"weights", memory.weights},
+          {"gradients", memory.gradients},     {"optimizer", memory.optimizer},
           {"activations", memory.activations}, {"buffers", memory.buffers}};
 }
 
@@ -16,7 +16,12 @@ nlohmann::ordered_json to_json(const Prediction& p) {
   for (const auto& stage : p.per_stage) {
     stages.push_back({{"layers", stage.layers},
                       {"forward_seconds", stage.forward_seconds},
-                      {"backward_seconds", stage.backward_seconds},
+                      {"backward_seconds", stage.backward_seconds()},
+                      {"backward_weight_seconds", stage.backward_weight_seconds},
+                      {"send_seconds", stage.send_seconds},
+                      {"gradient_sync_seconds", stage.gradient_sync_seconds},
+                      {"optimizer_seconds", stage.optimizer_seconds},
+                      {"activation_bytes_per_micro_batch", stage.activation_bytes},
                       {"memory_bytes", to_json(stage.memory)}});
   }
   return {{"step_seconds", p.step_seconds},

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-
 #include <string>
 #include <vector>
 
@@ -18,12 +17,19 @@ struct MemoryParts {
   double total() const { return weights + gradients + optimizer + activations + buffers; }
 };
 
-/// One pipeline stage (its fullest device).
+/// One pipeline device. Times are of one micro-batch unless said otherwise.
 struct StagePrediction {
   int layers = 0;
-  double forward_seconds = 0;   // one micro-batch
-  double backward_seconds = 0;  // one micro-batch, recomputation included
+  double forward_seconds = 0;         // traffic that is not hidden included
+  double backward_input_seconds = 0;  // recomputation included
+  double backward_weight_seconds = 0;
+  double send_seconds = 0;           // one message to the next stage
+  double gradient_sync_seconds = 0;  // once a step, what is not hidden
+  double optimizer_seconds = 0;      // once a step
+  double activation_bytes = 0;       // kept by one micro-batch in flight
+  double weight_share = 0;           // of these, what the weight gradient alone still needs
   MemoryParts memory;
+  double backward_seconds() const { return backward_input_seconds + backward_weight_seconds; }
 };
 
 struct Prediction {
@@ -35,14 +41,14 @@ struct Prediction {
   double optimizer_seconds = 0;
   double other_seconds = 0;
 
-  double bubble_rate = 0;         // idle share of the pipeline part of the step
-  double tokens_per_second = 0;   // samples per second where the model has no tokens
-  double mfu = 0;                 // model flops / (peak x time)
+  double bubble_rate = 0;        // idle share of the pipeline part of the step
+  double tokens_per_second = 0;  // samples per second where the model has no tokens
+  double mfu = 0;                // model flops / (peak x time)
   double model_tflops_per_device = 0;
-  double uncertainty = 0;         // relative, one standard deviation of the step time
-  MemoryParts memory;             // of the fullest device
+  double uncertainty = 0;  // relative, one standard deviation of the step time
+  MemoryParts memory;      // of the fullest device
   std::vector<StagePrediction> per_stage;
-  std::string calibration;        // the device efficiency model used
+  std::string calibration;  // the device efficiency model used
 
   double parts_seconds() const {
     return compute_seconds + exposed_communication_seconds + bubble_seconds + optimizer_seconds +

@@ -75,8 +75,8 @@ LayerPrice times(const LayerPrice& price, double count) {
        {&LayerPrice::forward, &LayerPrice::backward_input, &LayerPrice::backward_weight,
         &LayerPrice::core_forward, &LayerPrice::forward_comm, &LayerPrice::backward_comm,
         &LayerPrice::kernels_forward, &LayerPrice::kernels_backward, &LayerPrice::kept_bytes,
-        &LayerPrice::kept_selective_bytes, &LayerPrice::input_bytes,
-        &LayerPrice::weight_kept_bytes, &LayerPrice::parameters, &LayerPrice::expert_parameters}) {
+        &LayerPrice::kept_selective_bytes, &LayerPrice::input_bytes, &LayerPrice::weight_kept_bytes,
+        &LayerPrice::parameters, &LayerPrice::expert_parameters}) {
     result.*field *= count;
   }
   return result;
@@ -84,10 +84,14 @@ LayerPrice times(const LayerPrice& price, double count) {
 
 Algorithm algorithm_of(CollectiveAlgorithm algorithm) {
   switch (algorithm) {
-    case CollectiveAlgorithm::automatic: return Algorithm::automatic;
-    case CollectiveAlgorithm::ring: return Algorithm::ring;
-    case CollectiveAlgorithm::tree: return Algorithm::tree;
-    case CollectiveAlgorithm::hierarchical: return Algorithm::hierarchical;
+    case CollectiveAlgorithm::automatic:
+      return Algorithm::automatic;
+    case CollectiveAlgorithm::ring:
+      return Algorithm::ring;
+    case CollectiveAlgorithm::tree:
+      return Algorithm::tree;
+    case CollectiveAlgorithm::hierarchical:
+      return Algorithm::hierarchical;
   }
   return Algorithm::automatic;
 }
@@ -97,11 +101,16 @@ std::int64_t stride_of(const Plan& plan, Axis wanted) {
   static constexpr Axis kDefault[] = {Axis::tensor, Axis::context, Axis::data, Axis::pipeline};
   const auto size = [&](Axis axis) -> std::int64_t {
     switch (axis) {
-      case Axis::tensor: return plan.tensor_parallel;
-      case Axis::context: return plan.context_parallel;
-      case Axis::data: return plan.data_parallel;
-      case Axis::pipeline: return plan.pipeline_parallel;
-      case Axis::expert: return 1;  // lies within data and context
+      case Axis::tensor:
+        return plan.tensor_parallel;
+      case Axis::context:
+        return plan.context_parallel;
+      case Axis::data:
+        return plan.data_parallel;
+      case Axis::pipeline:
+        return plan.pipeline_parallel;
+      case Axis::expert:
+        return 1;  // lies within data and context
     }
     return 1;
   };
@@ -127,8 +136,8 @@ std::int64_t stride_of(const Plan& plan, Axis wanted) {
   return stride;
 }
 
-/// One message between stages: the bytes each peer sends, the gather that makes it whole again, and
-/// the host's synchronisation.
+/// One message between stages, less what overlaps: the bytes each peer sends, the gather that makes
+/// it whole again, and the host's synchronisation.
 double send_time(const Plan& plan, const DeviceModel& model, double bytes) {
   if (plan.pipeline_parallel == 1) return 0;
   const Efficiency& e = model.efficiency;
@@ -139,7 +148,23 @@ double send_time(const Plan& plan, const DeviceModel& model, double bytes) {
   if (split) {
     seconds += all_gather_seconds(group_links(model.levels, e, plan.tensor_parallel, 1), bytes);
   }
-  return seconds + e.pipeline_sync_seconds;
+  return (seconds + e.pipeline_sync_seconds) * (1 - e.pipeline_overlap);
+}
+
+StagePrediction report_of(const StageState& stage, double data, double step) {
+  StagePrediction report;
+  report.layers = stage.layers;
+  report.forward_seconds = stage.times.forward;
+  report.backward_input_seconds = stage.times.backward_input;
+  report.backward_weight_seconds = stage.times.backward_weight;
+  report.send_seconds = stage.send;
+  report.gradient_sync_seconds = data;
+  report.optimizer_seconds = step;
+  report.activation_bytes = stage.flight_bytes;
+  const double kept = stage.sum.kept_bytes;
+  report.weight_share = kept > 0 ? stage.sum.weight_kept_bytes / kept : 0;
+  report.memory = stage.memory;
+  return report;
 }
 
 }  // namespace
@@ -185,7 +210,8 @@ void Pricer::price_classes(const Plan& plan, std::size_t group) {
     const auto& classes = workload_.block_types[b].classes;
     for (int c : classes) block_prices_[b] += *class_prices_[static_cast<std::size_t>(c)];
     // Full recomputation keeps the block's own input only.
-    block_prices_[b].input_bytes = class_prices_[static_cast<std::size_t>(classes.front())]->input_bytes;
+    block_prices_[b].input_bytes =
+        class_prices_[static_cast<std::size_t>(classes.front())]->input_bytes;
   }
 }
 
@@ -195,7 +221,8 @@ void Pricer::add_span(const Plan& plan, const ChunkSpan& span, StageState& stage
   for (int at = span.first; at < span.first + span.count;) {
     const int type = workload_.blocks[static_cast<std::size_t>(at)];
     int end = at + 1;
-    while (end < span.first + span.count && workload_.blocks[static_cast<std::size_t>(end)] == type) {
+    while (end < span.first + span.count &&
+           workload_.blocks[static_cast<std::size_t>(end)] == type) {
       ++end;
     }
     const double count = end - at;
@@ -216,10 +243,10 @@ void Pricer::add_span(const Plan& plan, const ChunkSpan& span, StageState& stage
     // A recomputed block comes back to life whole, one at a time.
     if (full > 0) stage.once_bytes = std::max(stage.once_bytes, block.kept_bytes);
     if (kind == Recompute::selective) {
-      stage.once_bytes =
-          std::max(stage.once_bytes, block.kept_bytes - block.kept_selective_bytes);
+      stage.once_bytes = std::max(stage.once_bytes, block.kept_bytes - block.kept_selective_bytes);
     }
-    const Strategy s = strategy_for(workload_.classes[workload_.block_types[static_cast<std::size_t>(type)].classes[0]], plan);
+    const Strategy s = strategy_for(
+        workload_.classes[workload_.block_types[static_cast<std::size_t>(type)].classes[0]], plan);
     const double width = s.precision == Precision::fp32 ? 2 : 1;
     stage.boundary_bytes = workload_.block_types[static_cast<std::size_t>(type)].boundary_bytes *
                            width * plan.micro_batch / plan.context_parallel /
@@ -247,10 +274,11 @@ void Pricer::finish_times(const Plan& plan, StageState& stage) const {
   double forward = sum.forward + sum.forward_comm;
   double backward = sum.backward_input + sum.backward_comm + stage.recompute;
   if (plan.zero_stage >= 3) {
-    // Weights are gathered for forward and again for backward, gradients scattered, each micro-batch.
+    // Weights are gathered for forward and again for backward, gradients scattered, each
+    // micro-batch.
     const int peers = sharing_peers(plan);
-    const GroupLinks group = group_links(model.levels, model.efficiency, peers,
-                                         stride_of(plan, Axis::context));
+    const GroupLinks group =
+        group_links(model.levels, model.efficiency, peers, stride_of(plan, Axis::context));
     const StateBytes bytes = state_bytes(plan.precision, plan.optimizer);
     const double parameters = sum.parameters + sum.expert_parameters;
     const double gather = all_gather_seconds(group, parameters * bytes.weight);
@@ -271,6 +299,12 @@ void Pricer::finish_times(const Plan& plan, StageState& stage) const {
   const double slack_forward = std::max(0.0, floor_forward - forward);
   const double slack_backward = std::max(0.0, floor_backward - backward - sum.backward_weight);
   stage.times = {forward + slack_forward, backward + slack_backward, sum.backward_weight};
+  stage.send = send_time(plan, model, stage.boundary_bytes);
+  if (plan.schedule == ScheduleKind::interleaved && plan.pipeline_parallel > 1) {
+    // Each chunk sends and receives while its device waits, forward and backward.
+    stage.times.forward += plan.virtual_stages * stage.send;
+    stage.times.backward_input += plan.virtual_stages * stage.send;
+  }
   stage.compute_seconds = compute + slack_forward + slack_backward;
 }
 
@@ -400,18 +434,13 @@ Price Pricer::price(const Plan& plan, std::vector<StagePrediction>* stages) {
       price.memory = stage.memory, price.reserve_bytes = stage.reserve_bytes;
       price.capacity_bytes = capacity;
     }
-    if (stages != nullptr) {
-      stages->push_back({stage.layers, stage.times.forward,
-                         stage.times.backward_input + stage.times.backward_weight, stage.memory});
-    }
+    if (stages != nullptr) stages->push_back(report_of(stage, data, step));
   }
   const DeviceModel& model = models_[slowest.group];
   const double m = static_cast<double>(std::max<std::int64_t>(1, plan.num_micro_batches()));
-  const double send = send_time(plan, model, boundary);
-  const PipelineTime body = pipeline_time(
-      plan.schedule, times_, static_cast<std::int64_t>(m),
-      chunks_per_device(plan.schedule, plan.virtual_stages), send,
-      send * (1 - model.efficiency.pipeline_overlap));
+  const PipelineTime body = pipeline_time(plan.schedule, times_, static_cast<std::int64_t>(m),
+                                          chunks_per_device(plan.schedule, plan.virtual_stages),
+                                          send_time(plan, model, boundary));
   finish(plan, model, body, slowest, tail, tail_optimizer, work / p * m, price);
   return price;
 }
@@ -427,10 +456,10 @@ void Pricer::finish(const Plan& plan, const DeviceModel& model, const PipelineTi
   if (plan.pipeline_parallel > 1 && plan.tensor_parallel > 1 && plan.tensor_parallel < node) {
     slowdown += e.node_sharing * (node / plan.tensor_parallel - 1);
   }
-  const double share = slowest.times.total() > 0 ? slowest.compute_seconds / slowest.times.total() : 1;
+  const double share =
+      slowest.times.total() > 0 ? slowest.compute_seconds / slowest.times.total() : 1;
   price.compute_seconds = body.busy_seconds * share;
-  price.exposed_communication_seconds =
-      body.busy_seconds * (1 - share) + body.send_seconds + tail;
+  price.exposed_communication_seconds = body.busy_seconds * (1 - share) + body.send_seconds + tail;
   price.bubble_seconds = body.fill_seconds;
   price.optimizer_seconds = tail_optimizer;
   price.other_seconds = e.step_seconds + body.seconds * slowdown;

@@ -1,9 +1,9 @@
 // Prices plans: time and memory of one step, fast enough for a search.
 //
-// A Pricer is made once for a workload, a cluster and a calibration. Blocks are priced once for each
-// strategy and remembered; a plan is then priced in a few microseconds. Pure: the same inputs give
-// the same numbers, and nothing outside is read. Not for use from several threads at once: give
-// each thread its own.
+// A Pricer is made once for a workload, a cluster and a calibration. Blocks are priced once for
+// each strategy and remembered; a plan is then priced in a few microseconds. Pure: the same inputs
+// give the same numbers, and nothing outside is read. Not for use from several threads at once:
+// give each thread its own.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct Price {
   double other_seconds = 0;
   double bubble_rate = 0;
   MemoryParts memory;
-  double reserve_bytes = 0;    // context, library buffers and allocator slack beside `memory`
-  double capacity_bytes = 0;   // of the device that `memory` is about
+  double reserve_bytes = 0;   // context, library buffers and allocator slack beside `memory`
+  double capacity_bytes = 0;  // of the device that `memory` is about
   bool fits() const { return memory.total() + reserve_bytes <= capacity_bytes; }
 };
 
@@ -82,7 +82,7 @@ class Pricer {
   Workload workload_;
   Cluster cluster_;
   std::vector<Calibration> calibrations_;
-  std::vector<DeviceModel> models_;      // one for each node group
+  std::vector<DeviceModel> models_;  // one for each node group
   std::unique_ptr<Cache> cache_;
   // Scratch of one call, kept to avoid allocation.
   std::vector<ChunkSpan> spans_;
@@ -93,8 +93,8 @@ class Pricer {
 
 /// Makes a Prediction of a Price: rates, parts, stages, uncertainty, the calibration's name.
 Prediction predict(Pricer& pricer, const Plan& plan);
-/// Relative standard deviation of the step time of `plan`: the calibration's own scatter, wider where
-/// the plan leaves what it was fitted on (mixed devices, many nodes, launch-bound layers).
+/// Relative standard deviation of the step time of `plan`: the calibration's own scatter, wider
+/// where the plan leaves what it was fitted on (mixed devices, many nodes, launch-bound layers).
 double uncertainty_of(const Pricer& pricer, const Plan& plan, const Price& price);
 
 }  // namespace tenon::planner

@@ -40,8 +40,10 @@ struct PaperRow {
   const char* model;
   int pipeline, virtual_stages, micro_batch, global_batch;
 };
-constexpr PaperRow kPaperRows[] = {{"gpt-22b", 1, 1, 4, 4}, {"gpt3-175b", 8, 3, 1, 64},
-                                   {"gpt-530b", 35, 3, 1, 280}, {"gpt-1t", 64, 1, 1, 512}};
+constexpr PaperRow kPaperRows[] = {{"gpt-22b", 1, 1, 4, 4},
+                                   {"gpt3-175b", 8, 3, 1, 64},
+                                   {"gpt-530b", 35, 3, 1, 280},
+                                   {"gpt-1t", 64, 1, 1, 512}};
 
 Price paper_price(const PaperRow& row, Recompute recompute, bool sequence) {
   Plan plan;
@@ -56,7 +58,8 @@ Price paper_price(const PaperRow& row, Recompute recompute, bool sequence) {
 }
 
 TEST(Memory, FirstStageIsThePapersFormula) {
-  // arXiv 2205.05198 figure 1: 18 bytes a parameter, L layers' activations, interleaving 1 + (p-1)/pv.
+  // arXiv 2205.05198 figure 1: 18 bytes a parameter, L layers' activations, interleaving 1 +
+  // (p-1)/pv.
   const CsvTable table = *training_table("selective_recompute_memory.csv");
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const Price none = paper_price(kPaperRows[i], Recompute::none, false);
@@ -66,8 +69,11 @@ TEST(Memory, FirstStageIsThePapersFormula) {
     // The formula leaves out the one attention core that is at work while it is recomputed.
     const Price selective = paper_price(kPaperRows[i], Recompute::selective, true);
     const ModelSpec spec = *model_named(kPaperRows[i].model);
-    const double core = 5.0 * spec.heads * spec.sequence * spec.sequence * kPaperRows[i].micro_batch / 8;
-    EXPECT_NEAR((selective.memory.activations - core) / kGiB, *table.number(i, "act_selseq_gib"), 0.006) << i;
+    const double core =
+        5.0 * spec.heads * spec.sequence * spec.sequence * kPaperRows[i].micro_batch / 8;
+    EXPECT_NEAR((selective.memory.activations - core) / kGiB, *table.number(i, "act_selseq_gib"),
+                0.006)
+        << i;
   }
 }
 
@@ -91,10 +97,12 @@ TEST(Memory, ZeroStagesShareTheStatesAsPublished) {
   for (int stage = 0; stage <= 3; ++stage) {
     Plan plan;
     plan.data_parallel = 8, plan.global_batch = 8, plan.zero_stage = stage;
-    Pricer pricer(layers_only(*model_named("gpt-1.7b")), *uniform_cluster("A100-80G", 8), {unfused()});
+    Pricer pricer(layers_only(*model_named("gpt-1.7b")), *uniform_cluster("A100-80G", 8),
+                  {unfused()});
     const MemoryParts memory = pricer.price(plan).memory;
     const double parameters = 12.0 * 24 * 2304 * 2304;
-    EXPECT_NEAR((memory.weights + memory.gradients + memory.optimizer) / parameters, expected[stage], 1e-9);
+    EXPECT_NEAR((memory.weights + memory.gradients + memory.optimizer) / parameters,
+                expected[stage], 1e-9);
   }
 }
 
@@ -118,9 +126,9 @@ TEST(Price, PartsAddUpAndNothingIsNegative) {
 }
 
 TEST(Price, PublishedRunsAreFeasible) {
-  for (const char* name : {"vtrain_multinode_a100.csv", "megatron_sc21_a100.csv",
-                           "selective_recompute_a100.csv", "megatron_h100_first3.csv",
-                           "megatron_ci_7b_memory.csv"}) {
+  for (const char* name :
+       {"vtrain_multinode_a100.csv", "megatron_sc21_a100.csv", "selective_recompute_a100.csv",
+        "megatron_h100_first3.csv", "megatron_ci_7b_memory.csv"}) {
     const auto runs = *training_runs(name);
     for (const auto& run : runs) {
       Pricer pricer(workload_of(run.model), run.cluster);
@@ -169,10 +177,14 @@ TEST(Price, TwoRunsGiveTheSameBits) {
 TEST(Price, MixedDevicesRunAtTheSlowerPace) {
   const Workload w = workload_of(*model_named("llama3-8b"));
   auto mixed = *parse_cluster(
-      "[[node_group]]\ndevice = \"A100-80G\"\nnodes = 1\n[[node_group]]\ndevice = \"H100-SXM\"\nnodes = 1\n", "mixed");
+      "[[node_group]]\ndevice = \"A100-80G\"\nnodes = 1\n[[node_group]]\ndevice = "
+      "\"H100-SXM\"\nnodes = 1\n",
+      "mixed");
   Plan plan;
-  plan.tensor_parallel = 8, plan.pipeline_parallel = 2, plan.global_batch = 32, plan.sequence_parallel = true;
-  Pricer pricer(w, mixed), fast(w, *uniform_cluster("H100-SXM", 16)), slow(w, *uniform_cluster("A100-80G", 16));
+  plan.tensor_parallel = 8, plan.pipeline_parallel = 2, plan.global_batch = 32,
+  plan.sequence_parallel = true;
+  Pricer pricer(w, mixed), fast(w, *uniform_cluster("H100-SXM", 16)),
+      slow(w, *uniform_cluster("A100-80G", 16));
   const double time = pricer.price(plan).step_seconds;
   EXPECT_GT(time, fast.price(plan).step_seconds);
   EXPECT_LT(time, slow.price(plan).step_seconds * 1.02);

@@ -8,16 +8,16 @@
 
 namespace tenon::planner {
 
-#define TENON_SCHEDULES(X)        \
-  X(gpipe, "gpipe")               \
-  X(one_f_one_b, "1f1b")          \
-  X(interleaved, "interleaved")   \
-  X(zb_h1, "zb-h1")               \
-  X(zb_h2, "zb-h2")               \
-  X(zb_v, "zb-v")                 \
-  X(v_half, "v-half")             \
-  X(v_min, "v-min")               \
-  X(dualpipe, "dualpipe")         \
+#define TENON_SCHEDULES(X)      \
+  X(gpipe, "gpipe")             \
+  X(one_f_one_b, "1f1b")        \
+  X(interleaved, "interleaved") \
+  X(zb_h1, "zb-h1")             \
+  X(zb_h2, "zb-h2")             \
+  X(zb_v, "zb-v")               \
+  X(v_half, "v-half")           \
+  X(v_min, "v-min")             \
+  X(dualpipe, "dualpipe")       \
   X(automatic, "auto")
 
 enum class ScheduleKind {

@@ -32,7 +32,8 @@ void add_norm_parameters(const StackSizes& s, LayerClass& layer) {
   layer.parameters.push_back(matrix("norm", (s.spec->biases ? 2 : 1) * s.hidden, false));
 }
 
-/// What every sublayer of a transformer block shares: norm in front, residual behind, one reduction.
+/// What every sublayer of a transformer block shares: norm in front, residual behind, one
+/// reduction.
 LayerClass sublayer(const StackSizes& s, std::string name, LayerKind kind) {
   LayerClass layer;
   layer.name = std::move(name);
@@ -131,7 +132,8 @@ LayerClass attention_layer(const StackSizes& s, const std::string& name) {
   const double kv = double(spec.kv_heads) * spec.head_dim;
   LayerClass layer = sublayer(s, name, LayerKind::attention);
   layer.ops.push_back(columns_split(matmul_op("qkv", n, s.hidden, q + 2 * kv)));
-  layer.ops.push_back(memory_op("heads", 4 * n * (q + 2 * kv), 4 * n * (q + 2 * kv), Split::tensor));
+  layer.ops.push_back(
+      memory_op("heads", 4 * n * (q + 2 * kv), 4 * n * (q + 2 * kv), Split::tensor));
   add_core(s, spec.head_dim, spec.head_dim, layer);
   layer.ops.push_back(inner_split(matmul_op("projection", n, q, s.hidden)));
   layer.parameters.push_back(matrix("qkv", s.hidden * (q + 2 * kv), true));
@@ -163,8 +165,8 @@ LayerClass latent_attention_layer(const StackSizes& s) {
   }
   layer.ops.push_back(columns_split(matmul_op("query_up", n, q_in, a * qk)));
   layer.ops.push_back(matmul_op("kv_down", n, s.hidden, spec.kv_rank + spec.rope_dim));
-  layer.ops.push_back(columns_split(
-      matmul_op("kv_up", n, spec.kv_rank, a * (spec.head_dim + spec.value_dim))));
+  layer.ops.push_back(
+      columns_split(matmul_op("kv_up", n, spec.kv_rank, a * (spec.head_dim + spec.value_dim))));
   layer.ops.push_back(memory_op("heads", 8 * n * a * qk, 8 * n * a * qk, Split::tensor));
   add_core(s, qk, spec.value_dim, layer);
   layer.ops.push_back(inner_split(matmul_op("projection", n, a * spec.value_dim, s.hidden)));
@@ -197,14 +199,16 @@ LayerClass experts_layer(const StackSizes& s) {
   const double routed = n * spec.top_k * spec.capacity;  // rows of all experts together
   LayerClass layer = sublayer(s, "experts", LayerKind::experts);
   layer.ops.push_back(matmul_op("router", n, s.hidden, spec.experts));
-  layer.ops.push_back(memory_op("dispatch", 4 * routed * s.hidden, 4 * routed * s.hidden, Split::whole));
+  layer.ops.push_back(
+      memory_op("dispatch", 4 * routed * s.hidden, 4 * routed * s.hidden, Split::whole));
   LayerOp up = columns_split(matmul_op("experts_up", routed, s.hidden, in));
   LayerOp down = inner_split(matmul_op("experts_down", routed, f, s.hidden));
   up.experts = down.experts = spec.experts;
   layer.ops.push_back(up);
   layer.ops.push_back(memory_op("gate", 6 * routed * f, 10 * routed * f, Split::tensor));
   layer.ops.push_back(down);
-  layer.ops.push_back(memory_op("combine", 4 * routed * s.hidden, 4 * routed * s.hidden, Split::whole));
+  layer.ops.push_back(
+      memory_op("combine", 4 * routed * s.hidden, 4 * routed * s.hidden, Split::whole));
   layer.parameters.push_back(matrix("router", s.hidden * spec.experts, false));
   for (auto [name, elements] : {std::pair{"experts_up", s.hidden * in * spec.experts},
                                 {"experts_down", s.hidden * f * spec.experts}}) {
@@ -253,8 +257,8 @@ LayerClass patch_embedding(const StackSizes& s) {
   layer.trained = s.trained;
   layer.tokens = s.tokens;
   layer.ops.push_back(matmul_op("patches", s.tokens, inner, s.hidden));
-  layer.ops.push_back(memory_op("positions", 6 * s.tokens * s.hidden, 4 * s.tokens * s.hidden,
-                                Split::sequence));
+  layer.ops.push_back(
+      memory_op("positions", 6 * s.tokens * s.hidden, 4 * s.tokens * s.hidden, Split::sequence));
   layer.parameters.push_back(matrix("patches", inner * s.hidden, false));
   layer.parameters.push_back(matrix("positions", s.tokens * s.hidden, false));
   keep(layer, "pixels", kElement * s.tokens * inner, Split::whole);

@@ -2,7 +2,8 @@
 // parameters, kept tensors and communication, all per sample and before any sharding.
 //
 // A Workload is made from a ModelSpec (workload_from_spec.cpp); a Graph can be turned into the same
-// form through its operators' cost and sharding facets. Nothing downstream knows where it came from.
+// form through its operators' cost and sharding facets. Nothing downstream knows where it came
+// from.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,9 @@ struct LayerOp {
   OpKind kind = OpKind::memory;
   double rows = 0, inner = 0, columns = 0;
   bool splits_columns = false, splits_inner = false;  // which axis tensor parallelism divides
-  int experts = 0;            // grouped product over this many experts, divided by expert parallelism
-  double heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0, keys = 0;  // attention; rows: queries
+  int experts = 0;  // grouped product over this many experts, divided by expert parallelism
+  double heads = 0, kv_heads = 0, head_dim = 0, value_dim = 0,
+         keys = 0;  // attention; rows: queries
   bool causal = false, dropout = false;
   double forward_bytes = 0, backward_bytes = 0;
   Split split = Split::whole;
@@ -59,8 +61,8 @@ struct Parameter {
   std::string name;
   double elements = 0;
   bool splits_tensor = false;
-  bool expert = false;        // divided by expert parallelism, reduced over fewer replicas
-  double padded_row = 0;      // elements of one row of a vocabulary table: rows pad to 128 x tensor
+  bool expert = false;    // divided by expert parallelism, reduced over fewer replicas
+  double padded_row = 0;  // elements of one row of a vocabulary table: rows pad to 128 x tensor
 };
 
 /// A layer that appears many times (once where it is unique).
@@ -68,16 +70,16 @@ struct LayerClass {
   std::string name;
   LayerKind kind = LayerKind::ffn;
   bool trained = true;
-  double tokens = 0;           // of one sample
+  double tokens = 0;  // of one sample
   std::vector<LayerOp> ops;
   std::vector<KeptTensor> kept;
   std::vector<Parameter> parameters;
-  double input_bytes = 0;      // what full recomputation keeps; splits with sequence parallelism
-  int tensor_reduces = 0;      // all-reduces of `reduce_bytes` over the tensor axis, forward
+  double input_bytes = 0;  // what full recomputation keeps; splits with sequence parallelism
+  int tensor_reduces = 0;  // all-reduces of `reduce_bytes` over the tensor axis, forward
   int tensor_reduces_backward = 0;
   double reduce_bytes = 0;
-  double exchange_bytes = 0;   // expert or table all-to-all, dispatch and return, forward
-  double context_bytes = 0;    // keys and values that a context ring passes on
+  double exchange_bytes = 0;          // expert or table all-to-all, dispatch and return, forward
+  double context_bytes = 0;           // keys and values that a context ring passes on
   double context_exchange_bytes = 0;  // what the all-to-all form moves instead
 
   double flops() const;
@@ -87,8 +89,8 @@ struct LayerClass {
 /// What a pipeline may cut between: a run of layer classes (attention and ffn of one layer).
 struct Block {
   std::string name;
-  std::vector<int> classes;    // into Workload::classes
-  double boundary_bytes = 0;   // passed to the next block, one sample
+  std::vector<int> classes;   // into Workload::classes
+  double boundary_bytes = 0;  // passed to the next block, one sample
 };
 
 /// A size that tensor parallelism must divide, or that limits another axis.
@@ -101,9 +103,9 @@ struct Workload {
   std::string name;
   std::vector<LayerClass> classes;
   std::vector<Block> block_types;
-  std::vector<int> blocks;     // the chain, as indices of block_types
-  std::vector<int> first;      // classes that join the first stage (embeddings)
-  std::vector<int> last;       // classes that join the last stage (head and loss)
+  std::vector<int> blocks;       // the chain, as indices of block_types
+  std::vector<int> first;        // classes that join the first stage (embeddings)
+  std::vector<int> last;         // classes that join the last stage (head and loss)
   double tokens_per_sample = 0;  // 0: samples have no tokens
   std::vector<Divisor> tensor_divisors;
   std::vector<Divisor> context_divisors;
@@ -112,7 +114,8 @@ struct Workload {
 
   /// All trained and frozen parameters, tied ones once.
   double num_parameters() const;
-  /// Model flops of one sample, forward and backward (3 x forward where trained), without recomputation.
+  /// Model flops of one sample, forward and backward (3 x forward where trained), without
+  /// recomputation.
   double model_flops() const;
 };
 

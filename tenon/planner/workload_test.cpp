@@ -15,14 +15,26 @@ double parameters(const char* model) {
 }
 
 TEST(Workload, ParameterCountsArePublishedOnes) {
-  const std::pair<const char*, double> published[] = {
-      {"gpt3-175b", 174.6e9}, {"gpt-530b", 529.6e9},     {"gpt-1t", 1008e9},
-      {"llama2-7b", 6.738e9}, {"llama2-70b", 68.98e9},   {"llama3-8b", 8.030e9},
-      {"llama3-70b", 70.55e9}, {"llama3-405b", 405.9e9}, {"mixtral-8x7b", 46.70e9},
-      {"mixtral-8x22b", 140.6e9}, {"deepseek-v3", 671e9 + 11.5e9},
-      {"deepseek-v2-lite", 15.7e9}, {"bert-large", 335e6}, {"vit-large", 304e6},
-      {"vit-huge", 632e6}, {"resnet50", 25.56e6}, {"resnet101", 44.55e6},
-      {"t5-11b", 11.3e9}, {"gpt2", 124e6}, {"qwen2.5-72b", 72.7e9}};
+  const std::pair<const char*, double> published[] = {{"gpt3-175b", 174.6e9},
+                                                      {"gpt-530b", 529.6e9},
+                                                      {"gpt-1t", 1008e9},
+                                                      {"llama2-7b", 6.738e9},
+                                                      {"llama2-70b", 68.98e9},
+                                                      {"llama3-8b", 8.030e9},
+                                                      {"llama3-70b", 70.55e9},
+                                                      {"llama3-405b", 405.9e9},
+                                                      {"mixtral-8x7b", 46.70e9},
+                                                      {"mixtral-8x22b", 140.6e9},
+                                                      {"deepseek-v3", 671e9 + 11.5e9},
+                                                      {"deepseek-v2-lite", 15.7e9},
+                                                      {"bert-large", 335e6},
+                                                      {"vit-large", 304e6},
+                                                      {"vit-huge", 632e6},
+                                                      {"resnet50", 25.56e6},
+                                                      {"resnet101", 44.55e6},
+                                                      {"t5-11b", 11.3e9},
+                                                      {"gpt2", 124e6},
+                                                      {"qwen2.5-72b", 72.7e9}};
   for (const auto& [model, count] : published) {
     EXPECT_NEAR(parameters(model) / count, 1.0, 0.015) << model;
   }
@@ -87,12 +99,14 @@ TEST(Model, HuggingFaceConfigsMeanTheSameAsPresets) {
 }
 
 TEST(Model, MixtureConfigReadsExperts) {
-  auto spec = parse_model(R"({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
+  auto spec =
+      parse_model(R"({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
     "moe_intermediate_size": 2048, "num_hidden_layers": 61, "num_attention_heads": 128,
     "num_key_value_heads": 128, "n_routed_experts": 256, "num_experts_per_tok": 8,
     "n_shared_experts": 1, "first_k_dense_replace": 3, "q_lora_rank": 1536, "kv_lora_rank": 512,
     "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
-    "max_position_embeddings": 4096, "num_nextn_predict_layers": 1})", "config.json");
+    "max_position_embeddings": 4096, "num_nextn_predict_layers": 1})",
+                  "config.json");
   ASSERT_TRUE(spec.ok()) << spec.error().text();
   EXPECT_NEAR(workload_of(*spec).num_parameters() / parameters("deepseek-v3"), 1.0, 1e-9);
 }

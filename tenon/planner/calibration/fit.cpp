@@ -46,7 +46,8 @@ struct FitProblem {
   double cost(const Vector& errors, const Vector& x) const {
     double sum = 0;
     for (double r : errors) sum += 2 * (std::sqrt(1 + r * r) - 1);
-    for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * x[i] / free[i]->spread / free[i]->spread;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      sum += x[i] * x[i] / free[i]->spread / free[i]->spread;
     return sum / 2;
   }
 };
@@ -127,9 +128,9 @@ Vector minimise(const FitProblem& p) {
   return x;
 }
 
-/// Scatter that remains: the points' own, with a prior of four percent worth four points. Errors count
-/// up to one and a half times the prior (Huber): an outlier says that outliers happen, not that all
-/// steps scatter so.
+/// Scatter that remains: the points' own, with a prior of four percent worth four points. Errors
+/// count up to one and a half times the prior (Huber): an outlier says that outliers happen, not
+/// that all steps scatter so.
 double noise_of(const std::vector<Residual>& residuals) {
   const double prior = 0.04, weight = 4;
   double sum = weight * prior * prior;
@@ -155,7 +156,8 @@ Status check_points(const std::vector<MeasuredRun>& points) {
   return {};
 }
 
-FitProblem make_problem(const std::vector<MeasuredRun>& points, const FitOptions& options, bool fused) {
+FitProblem make_problem(const std::vector<MeasuredRun>& points, const FitOptions& options,
+                        bool fused) {
   FitProblem p{points, {}, options, {}, {}};
   for (const auto& point : points) p.workloads.push_back(workload_of(point.model));
   p.base.fused_attention = fused;

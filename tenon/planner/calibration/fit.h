@@ -34,9 +34,9 @@ struct FitResult {
   std::vector<Residual> residuals;
 };
 
-/// Maximum a posteriori fit: each factor's logarithm has a normal prior around its data-sheet default,
-/// each point an error with heavy tails, so that few points move few factors and an outlier moves
-/// none. Deterministic. Errors: no points, or points of several device types.
+/// Maximum a posteriori fit: each factor's logarithm has a normal prior around its data-sheet
+/// default, each point an error with heavy tails, so that few points move few factors and an
+/// outlier moves none. Deterministic. Errors: no points, or points of several device types.
 Result<FitResult> calibrate(const std::vector<MeasuredRun>& points, const std::string& name,
                             const FitOptions& options = {});
 

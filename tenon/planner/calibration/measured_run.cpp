@@ -26,7 +26,7 @@ struct TableFacts {
   Recompute recompute = Recompute::none;
   bool sequence_parallel = false;
   int zero_stage = 0;
-  double micro_batch = 1;        // where the table has none
+  double micro_batch = 1;  // where the table has none
 };
 
 struct Row {
@@ -81,8 +81,7 @@ Plan plan_of(const Row& row, const TableFacts& facts) {
   plan.tensor_parallel = row.whole("tp", 1), plan.pipeline_parallel = row.whole("pp", 1);
   plan.context_parallel = row.whole("cp", 1), plan.expert_parallel = row.whole("ep", 1);
   const double gpus = row.number("gpus", 0);
-  const double each =
-      double(plan.tensor_parallel) * plan.pipeline_parallel * plan.context_parallel;
+  const double each = double(plan.tensor_parallel) * plan.pipeline_parallel * plan.context_parallel;
   plan.data_parallel = row.whole("dp", std::max(1.0, gpus / each));
   plan.virtual_stages = row.whole("vpp", 1);
   if (plan.virtual_stages > 1) plan.schedule = ScheduleKind::interleaved;
@@ -96,8 +95,8 @@ Plan plan_of(const Row& row, const TableFacts& facts) {
 Cluster cluster_of(const Row& row, const TableFacts& facts, std::int64_t devices) {
   auto cluster = uniform_cluster(facts.device, devices);
   if (!cluster.ok()) {
-    row.problems.push_back(std::move(cluster).error().at(
-        fmt::format("{} row {}", row.table.name, row.index + 1)));
+    row.problems.push_back(
+        std::move(cluster).error().at(fmt::format("{} row {}", row.table.name, row.index + 1)));
     return {};
   }
   if (facts.gbytes_per_second > 0) {
@@ -130,14 +129,23 @@ TableFacts facts_of(std::string_view name) {
   facts.recompute = Recompute::full;
   if (name == "vtrain_multinode_a100.csv") facts.gbytes_per_second = 12.5;
   if (name == "megatron_h100_first3.csv") {
-    // Neither micro-batch nor recomputation is published: two sequences and none, for the whole table.
-    facts = {.device = "H100-SXM", .vocab = 131072, .sequence = 4096,
-             .precision = Precision::bf16, .recompute = Recompute::none, .sequence_parallel = true,
-             .zero_stage = 1, .micro_batch = 2};
+    // Neither micro-batch nor recomputation is published: two sequences and none, for the whole
+    // table.
+    facts = {.device = "H100-SXM",
+             .vocab = 131072,
+             .sequence = 4096,
+             .precision = Precision::bf16,
+             .recompute = Recompute::none,
+             .sequence_parallel = true,
+             .zero_stage = 1,
+             .micro_batch = 2};
   }
   if (name == "megatron_ci_7b_memory.csv") {
-    facts = {.vocab = 131073, .sequence = 8192, .precision = Precision::bf16,
-             .recompute = Recompute::none, .zero_stage = 1};
+    facts = {.vocab = 131073,
+             .sequence = 8192,
+             .precision = Precision::bf16,
+             .recompute = Recompute::none,
+             .zero_stage = 1};
   }
   return facts;
 }
@@ -188,8 +196,10 @@ ModelSpec zero_bubble_model(const std::string& size, int& micro_batch) {
     const char* size;
     int layers, heads, hidden, micro_batch;
   };
-  static constexpr Known kModels[] = {{"1.5B", 22, 24, 2304, 6}, {"6.2B", 30, 32, 4096, 3},
-                                      {"14.6B", 46, 40, 5120, 1}, {"28.3B", 62, 48, 6144, 1}};
+  static constexpr Known kModels[] = {{"1.5B", 22, 24, 2304, 6},
+                                      {"6.2B", 30, 32, 4096, 3},
+                                      {"14.6B", 46, 40, 5120, 1},
+                                      {"28.3B", 62, 48, 6144, 1}};
   ModelSpec spec;
   spec.name = size;
   for (const Known& known : kModels) {
@@ -218,11 +228,11 @@ MeasuredRun zero_bubble_run(const Row& row) {
   run.plan.global_batch = std::int64_t{micro_batch} * row.whole("m", 1, true);
   run.plan.precision = Precision::fp16;
   run.id = fmt::format("{}#{}", row.table.name, row.index + 1);
-  run.label = fmt::format("{} pp{} m{}", size, run.plan.pipeline_parallel,
-                          run.plan.num_micro_batches());
+  run.label =
+      fmt::format("{} pp{} m{}", size, run.plan.pipeline_parallel, run.plan.num_micro_batches());
   run.cluster = cluster_of(row, facts_of(row.table.name), run.plan.num_devices());
-  run.seconds = double(run.plan.global_batch) /
-                (row.number("f1b", 1, true) * double(run.plan.num_devices()));
+  run.seconds =
+      double(run.plan.global_batch) / (row.number("f1b", 1, true) * double(run.plan.num_devices()));
   return run;
 }
 
@@ -235,7 +245,8 @@ void add_runs(const Row& row, std::vector<MeasuredRun>& runs) {
   if (name == "megatron_h100_first3.csv") {
     // Published as TFLOP/s a device.
     const double flops = workload_of(run.model).model_flops() * double(run.plan.global_batch);
-    run.seconds = flops / (row.number("tflops_per_gpu", 1, true) * 1e12 * double(run.plan.num_devices()));
+    run.seconds =
+        flops / (row.number("tflops_per_gpu", 1, true) * 1e12 * double(run.plan.num_devices()));
   } else {
     run.seconds = seconds_of(row);
   }
@@ -246,11 +257,11 @@ void add_runs(const Row& row, std::vector<MeasuredRun>& runs) {
 
 const std::vector<TrainingTable>& training_tables() {
   static const std::vector<TrainingTable> tables = {
-      {"vtrain_multinode_a100.csv", 73},      {"megatron_sc21_a100.csv", 10},
-      {"selective_recompute_a100.csv", 4},    {"selective_recompute_layer_22b.csv", 5},
-      {"selective_recompute_memory.csv", 4},  {"megatron_h100_first3.csv", 3},
-      {"megatron_ci_7b_memory.csv", 3},       {"moe_layer_h100.csv", 7},
-      {"nccl_allreduce_a100.csv", 6},         {"zero_bubble_a100.csv", 12},
+      {"vtrain_multinode_a100.csv", 73},     {"megatron_sc21_a100.csv", 10},
+      {"selective_recompute_a100.csv", 4},   {"selective_recompute_layer_22b.csv", 5},
+      {"selective_recompute_memory.csv", 4}, {"megatron_h100_first3.csv", 3},
+      {"megatron_ci_7b_memory.csv", 3},      {"moe_layer_h100.csv", 7},
+      {"nccl_allreduce_a100.csv", 6},        {"zero_bubble_a100.csv", 12},
       {"zero_bubble_v_a100.csv", 9}};
   return tables;
 }

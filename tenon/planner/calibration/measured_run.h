@@ -31,14 +31,14 @@ const std::vector<TrainingTable>& training_tables();
 
 /// A compiled-in file of data/training/; an error when its row count changed.
 Result<CsvTable> training_table(std::string_view name);
-/// The runs of a published table, in row order. `selective_recompute_a100.csv` gives two a row: full
-/// recomputation ("#1f"), and selective with sequence parallelism ("#1s").
+/// The runs of a published table, in row order. `selective_recompute_a100.csv` gives two a row:
+/// full recomputation ("#1f"), and selective with sequence parallelism ("#1s").
 Result<std::vector<MeasuredRun>> training_runs(std::string_view name);
 
 /// A user's points: columns as in data/training/ and `kind, device, vocab, recompute,
-/// sequence_parallel, zero_stage`; optionally `model` (a preset), `seq`, `ffn`, `kv_heads`, `cp`, `ep`,
-/// `precision`, `schedule`, `gbytes_per_second` (between nodes), `devices_per_node`. All problems of
-/// the file are reported.
+/// sequence_parallel, zero_stage`; optionally `model` (a preset), `seq`, `ffn`, `kv_heads`, `cp`,
+/// `ep`, `precision`, `schedule`, `gbytes_per_second` (between nodes), `devices_per_node`. All
+/// problems of the file are reported.
 Result<std::vector<MeasuredRun>> runs_of_points(const CsvTable& table, const std::string& device);
 
 }  // namespace tenon::planner

@@ -52,9 +52,9 @@ void read_factors(ObjectReader& reader, const char* key, std::map<std::string, d
   if (table == nullptr) return;
   for (const auto& [name, value] : table->items()) {
     const auto& known = efficiency_factors();
-    const bool there = name == "noise" || std::any_of(known.begin(), known.end(), [&](const auto& f) {
-      return name == f.name;
-    });
+    const bool there =
+        name == "noise" ||
+        std::any_of(known.begin(), known.end(), [&](const auto& f) { return name == f.name; });
     if (!there || !value.is_number()) {
       reader.problem(invalid("{}: no efficiency factor '{}'", key, name));
     } else {
@@ -116,8 +116,10 @@ Result<FitResult> fit_split(const CalibrationSplit& split) {
     efficiency.noise = noise->second;
   }
   efficiency.fused_attention = efficiency.fused_attention || split.fused_afterwards;
-  if (!split.afterwards.empty()) result.residuals = residuals_of(split.calibration, result.calibration);
-  result.calibration.note = "fitted on the rows listed; every other row of their tables is a test row";
+  if (!split.afterwards.empty())
+    result.residuals = residuals_of(split.calibration, result.calibration);
+  result.calibration.note =
+      "fitted on the rows listed; every other row of their tables is a test row";
   return result;
 }
 

@@ -1,4 +1,5 @@
-// The split of the published measurements into calibration and test rows (data/training/split.toml).
+// The split of the published measurements into calibration and test rows
+// (data/training/split.toml).
 #pragma once
 
 #include <string>

@@ -1,0 +1,32 @@
+// What several planner commands read alike: a model, a cluster, a calibration, a plan.
+#pragma once
+
+#include <string>
+
+#include "tenon/base/error.h"
+#include "tenon/planner/plan.h"
+#include "tenon/planner/pricer.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tenon::cli {
+
+struct PlanInputs {
+  std::string model, cluster, plan, calibration;
+};
+
+/// Declares --model, --cluster, --plan and --calibration; the first three may be left out where the
+/// plan file embeds model and cluster.
+void add_plan_inputs(CLI::App& app, PlanInputs& inputs);
+
+struct LoadedPlan {
+  planner::Plan plan;
+  planner::ModelSpec model;
+  planner::Pricer pricer;
+};
+/// Reads all of them; problems of each file are reported with its name.
+Result<LoadedPlan> load_plan(const PlanInputs& inputs);
+
+}  // namespace tenon::cli
