@@ -20,28 +20,22 @@ Result<Types> infer(const Call& c) {
   return Types{out};
 }
 
-// Copies runs: for each outer position, the inner block of every input in turn.
+// Every input in turn: for each outer position one contiguous block.
 Result<Datums> eval(const EvalCall& e) {
   const Tensor& first = e.in(0);
   const int axis = TENON_TRY(e.call.axis(e.call.integer("axis"), first.ndim()));
   Dims dims = first.dims();
   for (std::size_t i = 1; i < e.inputs.size(); ++i) dims[static_cast<std::size_t>(axis)] += e.in(static_cast<int>(i)).dim(axis);
-  const auto after = dims.begin() + axis + 1;
-  const std::int64_t inner = num_elements(Dims(after, dims.end()));
-  std::vector<std::pair<int, std::int64_t>> source_of;  // position along the axis -> input, position in it
-  for (std::size_t i = 0; i < e.inputs.size(); ++i)
-    for (std::int64_t k = 0; k < e.in(static_cast<int>(i)).dim(axis); ++k) source_of.emplace_back(static_cast<int>(i), k);
+  const std::int64_t inner = num_elements(Dims(dims.begin() + axis + 1, dims.end())), width = dims[static_cast<std::size_t>(axis)];
   Tensor out(first.dtype(), dims);
-  const auto size = static_cast<std::size_t>(size_of(first.dtype()));
-  const std::int64_t width = dims[static_cast<std::size_t>(axis)], outer = out.count() == 0 ? 0 : out.count() / (width * inner);
-  for (std::int64_t o = 0; o < outer; ++o)
-    for (std::int64_t k = 0; k < width; ++k) {
-      const auto [input, at] = source_of[static_cast<std::size_t>(k)];
-      const Tensor& x = e.in(input);
-      const std::int64_t from = (o * x.dim(axis) + at) * inner, to = (o * width + k) * inner;
-      if (x.dtype() == DType::string) std::copy_n(x.data<std::string>().begin() + from, inner, out.data<std::string>().begin() + to);
-      else std::memcpy(out.raw() + static_cast<std::size_t>(to) * size, x.raw() + static_cast<std::size_t>(from) * size, static_cast<std::size_t>(inner) * size);
-    }
+  const std::int64_t outer = out.count() == 0 ? 0 : out.count() / (width * inner);
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < e.inputs.size(); ++i) {
+    const Tensor& x = e.in(static_cast<int>(i));
+    const std::int64_t run = x.dim(axis) * inner;
+    for (std::int64_t o = 0; o < outer; ++o) copy_run(x, o * run, out, o * width * inner + start, run);
+    start += run;
+  }
   return Datums{Datum(out)};
 }
 

@@ -26,10 +26,14 @@ Result<Datums> eval(const EvalCall& e) {
   out.insert(out.end(), e.in(1).dims().begin(), e.in(1).dims().end());
   out.insert(out.end(), x.dims().begin() + axis + 1, x.dims().end());
   const auto n = static_cast<std::int64_t>(indices.size());
-  return Datums{Datum(copy_elements(x, out, [&](const Dims&, std::int64_t k) {
-    const std::int64_t b = k % inner, i = indices[static_cast<std::size_t>(k / inner % n)], a = k / inner / n;
-    return (a * size + (i < 0 ? i + size : i)) * inner + b;
-  }))};
+  Tensor y(x.dtype(), out);
+  const std::int64_t outer = y.count() == 0 ? 0 : y.count() / (n * inner);
+  for (std::int64_t a = 0; a < outer; ++a)
+    for (std::int64_t k = 0; k < n; ++k) {
+      const std::int64_t i = indices[static_cast<std::size_t>(k)];
+      copy_run(x, (a * size + (i < 0 ? i + size : i)) * inner, y, (a * n + k) * inner, inner);
+    }
+  return Datums{Datum(y)};
 }
 
 // The adjoint adds dy's rows into zeros at the indices.

@@ -24,21 +24,59 @@ Dims broadcast_dims(std::span<const std::int64_t> a, std::span<const std::int64_
   return out;
 }
 
-Tensor copy_elements(const Tensor& x, Dims out_dims, const std::function<std::int64_t(const Dims&, std::int64_t)>& source, const Tensor* fill) {
-  Tensor out(x.dtype(), std::move(out_dims));
-  const auto size = static_cast<std::size_t>(size_of(x.dtype()));
-  for_each_index(out.dims(), [&](const Dims& at, std::int64_t k) {
-    const std::int64_t from = source(at, k);
-    if (x.dtype() == DType::string) {
-      auto texts = out.data<std::string>();
-      if (from >= 0) texts[static_cast<std::size_t>(k)] = x.data<std::string>()[static_cast<std::size_t>(from)];
-      else if (fill) texts[static_cast<std::size_t>(k)] = fill->data<std::string>()[0];
-      return;
+void copy_run(const Tensor& from, std::int64_t at, Tensor& to, std::int64_t to_at, std::int64_t n) {
+  if (n <= 0) return;
+  if (from.dtype() == DType::string) {
+    std::copy_n(from.data<std::string>().begin() + at, n, to.data<std::string>().begin() + to_at);
+    return;
+  }
+  const auto size = static_cast<std::size_t>(size_of(from.dtype()));
+  std::memcpy(to.raw() + static_cast<std::size_t>(to_at) * size, from.raw() + static_cast<std::size_t>(at) * size, static_cast<std::size_t>(n) * size);
+}
+
+namespace {
+
+// Drops axes of size 1 and joins axes that one stride walks: fewer and longer inner loops.
+void merge_axes(Dims& dims, Dims& strides) {
+  Dims d, s;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] == 1) continue;
+    if (!d.empty() && s.back() == strides[i] * dims[i]) {
+      d.back() *= dims[i];
+      s.back() = strides[i];
+    } else {
+      d.push_back(dims[i]);
+      s.push_back(strides[i]);
     }
-    std::byte* to = out.raw() + static_cast<std::size_t>(k) * size;
-    if (from >= 0) std::memcpy(to, x.raw() + static_cast<std::size_t>(from) * size, size);
-    else if (fill) std::memcpy(to, fill->raw(), size);
-    else std::memset(to, 0, size);
+  }
+  dims = std::move(d);
+  strides = std::move(s);
+}
+
+template <class T>
+void copy_lines(const T* from, T* to, const Dims& outer, const Dims& strides, std::int64_t width, std::int64_t step) {
+  for_each_index(outer, [&](const Dims& at, std::int64_t k) {
+    const T* line = from + offset_of(at, strides);
+    T* out = to + k * width;
+    if (step == 1) std::copy_n(line, width, out);
+    else
+      for (std::int64_t i = 0; i < width; ++i) out[i] = line[i * step];
+  });
+}
+
+}  // namespace
+
+Tensor copy_strided(const Tensor& x, Dims out_dims, Dims strides, std::int64_t offset) {
+  Tensor out(x.dtype(), out_dims);
+  if (out.count() == 0) return out;
+  merge_axes(out_dims, strides);
+  const std::int64_t width = out_dims.empty() ? 1 : out_dims.back(), step = out_dims.empty() ? 1 : strides.back();
+  if (!out_dims.empty()) {
+    out_dims.pop_back();
+    strides.pop_back();
+  }
+  visit_storage(x.dtype(), [&]<class T>(T*) {
+    copy_lines(reinterpret_cast<const T*>(x.raw()) + offset, reinterpret_cast<T*>(out.raw()), out_dims, strides, width, step);
   });
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <type_traits>
 
 #include "tenon/base/tensor.h"
@@ -37,10 +38,46 @@ Dims broadcast_strides(std::span<const std::int64_t> dims, std::span<const std::
 /// Broadcast of concrete shapes; a check fails when they disagree (inference has seen to it).
 Dims broadcast_dims(std::span<const std::int64_t> a, std::span<const std::int64_t> b);
 
-/// Copies elements: out[k] = x[source(k)] for each output position; source(k) < 0 leaves `fill`
-/// (a one-element tensor of x's type) or zero bytes.
-Tensor copy_elements(const Tensor& x, Dims out_dims, const std::function<std::int64_t(const Dims& at, std::int64_t k)>& source,
-                     const Tensor* fill = nullptr);
+/// An element whose bytes matter and nothing else; byte arrays may alias every type.
+template <int N>
+struct Bits { std::byte bytes[N]; };
+
+/// Calls f(T*) with a null pointer to a type that holds one element: std::string or Bits.
+template <class F>
+decltype(auto) visit_storage(DType dtype, F&& f) {
+  if (dtype == DType::string) return f(static_cast<std::string*>(nullptr));
+  switch (size_of(dtype)) {
+    case 1: return f(static_cast<Bits<1>*>(nullptr));
+    case 2: return f(static_cast<Bits<2>*>(nullptr));
+    case 4: return f(static_cast<Bits<4>*>(nullptr));
+    case 8: return f(static_cast<Bits<8>*>(nullptr));
+    default: return f(static_cast<Bits<16>*>(nullptr));
+  }
+}
+
+/// Copies elements: out[k] = x[source(at, k)] for each output position `at` with row-major number k;
+/// source < 0 leaves `fill` (a one-element tensor of x's type) or zero.
+template <class Source>
+Tensor copy_elements(const Tensor& x, Dims out_dims, Source&& source, const Tensor* fill = nullptr) {
+  Tensor out(x.dtype(), std::move(out_dims));
+  visit_storage(x.dtype(), [&]<class T>(T*) {
+    const T* from = reinterpret_cast<const T*>(x.raw());
+    T* to = reinterpret_cast<T*>(out.raw());
+    const T other = fill ? *reinterpret_cast<const T*>(fill->raw()) : T{};
+    for_each_index(out.dims(), [&](const Dims& at, std::int64_t k) {
+      const std::int64_t i = source(at, k);
+      to[k] = i >= 0 ? from[i] : other;
+    });
+  });
+  return out;
+}
+
+/// Copies `n` elements from position `at` of `from` to position `to_at` of `to` (same element type).
+void copy_run(const Tensor& from, std::int64_t at, Tensor& to, std::int64_t to_at, std::int64_t n);
+
+/// A view made real: out[i0, i1, ...] = x[offset + i0 * strides[0] + i1 * strides[1] + ...], strides in
+/// elements. Runs of contiguous elements are copied whole.
+Tensor copy_strided(const Tensor& x, Dims out_dims, Dims strides, std::int64_t offset = 0);
 
 /// Elements of a tensor in the widest type of their class, computed on, and written back rounded
 /// once: floats as double, integers and booleans as int64 (u64 wraps), complex as complex double.

@@ -51,14 +51,14 @@ Result<Types> infer(const Call& c) {
 Result<Datums> eval(const EvalCall& e) {
   const Tensor& x = e.in(0);
   const auto cuts = TENON_TRY(cuts_of(e.call, 1, x.dims()));
-  Dims out;
-  for (const Cut& cut : cuts) out.push_back(cut.count);
-  const Dims strides = row_major_strides(x.dims());
-  return Datums{Datum(copy_elements(x, out, [&](const Dims& at, std::int64_t) {
-    std::int64_t from = 0;
-    for (std::size_t i = 0; i < at.size(); ++i) from += (cuts[i].start + at[i] * cuts[i].step) * strides[i];
-    return from;
-  }))};
+  Dims out, strides = row_major_strides(x.dims());
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    out.push_back(cuts[i].count);
+    offset += cuts[i].start * strides[i];
+    strides[i] *= cuts[i].step;
+  }
+  return Datums{Datum(copy_strided(x, out, strides, offset))};
 }
 
 // The adjoint writes dy into zeros where the elements came from.
