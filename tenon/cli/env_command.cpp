@@ -3,8 +3,10 @@
 
 #include <CLI/Version.hpp>
 
+#include "tenon/backends/cpu/cpu_backend.h"
 #include "tenon/base/version.h"
 #include "tenon/cli/command.h"
+#include "tenon/engine/engine.h"
 #include "tenon/machine/host_cpu.h"
 
 namespace tenon::cli {
@@ -28,6 +30,7 @@ Json versions_json() {
                               FMT_VERSION % 100)},
           {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                         NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)},
+          {"onednn", backends::onednn_version()},
           {"cli11", CLI11_VERSION}};
 }
 
@@ -37,6 +40,18 @@ Json paths_json(const std::vector<CodePath>& paths) {
     rows.push_back({{"path", std::string(name(path.isa))}, {"used", path.used}, {"why", path.why}});
   }
   return rows;
+}
+
+/// What a model can be migrated to: backends of this build, all on the local machine so far.
+Json targets_json(const HostCpu& cpu) {
+  Json targets = Json::array();
+  for (const std::string_view backend : engine::backend_names()) {
+    targets.push_back({{"name", std::string(backend)},
+                       {"architecture", cpu.architecture},
+                       {"isa", std::string(name(host_isa()))},
+                       {"local", true}});
+  }
+  return targets;
 }
 
 std::string text_of(const HostCpu& cpu, const std::vector<CodePath>& paths, const Json& versions) {
@@ -52,6 +67,7 @@ std::string text_of(const HostCpu& cpu, const std::vector<CodePath>& paths, cons
     text += fmt::format("path        {:<7} {:<8} {}\n", name(path.isa),
                         path.used ? "used" : "not used", path.why);
   }
+  text += fmt::format("backends    {}\n", fmt::join(engine::backend_names(), " "));
   for (const auto& [what, number] : versions.items()) {
     text += fmt::format("version     {:<14} {}\n", what, number.get<std::string>());
   }
@@ -66,10 +82,7 @@ Result<Answer> run(Context&) {
                {"cpu", cpu_json(cpu)},
                {"features", feature_names(cpu.features)},
                {"code_paths", paths_json(paths)},
-               {"targets", Json::array({{{"name", "cpu"},
-                                         {"architecture", cpu.architecture},
-                                         {"isa", std::string(name(host_isa()))},
-                                         {"local", true}}})},
+               {"targets", targets_json(cpu)},
                {"versions", versions}};
   return Answer{std::move(json), text_of(cpu, paths, versions)};
 }

@@ -11,6 +11,8 @@ class Env(unittest.TestCase):
         self.assertEqual(code, 0)
         for key in ("cpu", "features", "targets", "versions", "code_paths"):
             self.assertIn(key, answer)
+        self.assertEqual([target["name"] for target in answer["targets"]][0], "cpu")
+        self.assertRegex(answer["versions"]["onednn"], r"^3\.")
         self.assertEqual(answer["cpu"]["num_cores"], len(os.sched_getaffinity(0)))
 
     def test_masking_is_shown_with_its_reason(self):

@@ -9,4 +9,7 @@ namespace tenon::backends {
 /// oneDNN for matrix products and convolutions. What is left is declined with a reason.
 std::unique_ptr<Backend> cpu_backend();
 
+/// "3.2.0": the library that products and convolutions go to.
+std::string onednn_version();
+
 }  // namespace tenon::backends

@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 
+#include "tenon/backends/cpu/cpu_backend.h"
+
 namespace tenon::backends::cpu {
 
 const dnnl::engine& onednn_engine() {
@@ -33,3 +35,12 @@ std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* 
 }
 
 }  // namespace tenon::backends::cpu
+
+namespace tenon::backends {
+
+std::string onednn_version() {
+  const dnnl_version_t* v = dnnl_version();
+  return fmt::format("{}.{}.{}", v->major, v->minor, v->patch);
+}
+
+}  // namespace tenon::backends
