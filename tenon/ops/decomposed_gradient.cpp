@@ -47,10 +47,8 @@ class Adjoints {
 
 }  // namespace
 
-Values gradient_of_decomposition(B g, const Call& c, const Values& dys) {
-  const int first = g.builder().graph().num_node_ids();
-  const Values ys = c.op().decompose(g.builder(), c);
-  const auto nodes = nodes_behind(ys, first);
+Values gradients_through(B g, int first_node, const Values& ys, const Values& dys, const Values& xs) {
+  const auto nodes = nodes_behind(ys, first_node);
   Adjoints adjoints(g);
   for (std::size_t i = 0; i < dys.size() && i < ys.size(); ++i) adjoints.add(ys[i], dys[i]);
   for (auto it = nodes.rbegin(); it != nodes.rend() && g.builder().status().ok(); ++it) {
@@ -63,8 +61,13 @@ Values gradient_of_decomposition(B g, const Call& c, const Values& dys) {
     for (std::size_t k = 0; k < dx.size() && k < node.inputs().size(); ++k) adjoints.add(node.inputs()[k], dx[k]);
   }
   Values dxs;
-  for (const Value* x : c.values()) dxs.push_back(x ? adjoints.take(x) : nullptr);
+  for (const Value* x : xs) dxs.push_back(x ? adjoints.take(x) : nullptr);
   return dxs;
+}
+
+Values gradient_of_decomposition(B g, const Call& c, const Values& dys) {
+  const int first_node = g.builder().graph().num_node_ids();
+  return gradients_through(g, first_node, c.op().decompose(g.builder(), c), dys, c.values());
 }
 
 }  // namespace tenon::ops

@@ -98,5 +98,10 @@ Cost cost_of_decomposition(const Call& c);
 /// would say the same. Builds the decomposition once more. Where a value is several inputs, the first
 /// one gets the gradient. Nodes without a gradient (casts to integers, comparisons) stop it.
 Values gradient_of_decomposition(B g, const Call& c, const Values& dys);
+/// Gradients of `xs` from those of `ys` (nullptr: none), through the nodes whose id is at least
+/// `first_node`: what was built since graph().num_node_ids() had that value.
+Values gradients_through(B g, int first_node, const Values& ys, const Values& dys, const Values& xs);
+/// The type that sums and exponentials of `dtype` are computed in: f32 for the 16-bit floats.
+inline DType wide_float(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 }  // namespace tenon::ops
