@@ -2,8 +2,25 @@
 #include "tenon/ops/reductions.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tenon::ops {
+namespace {
+
+// What any value of the type beats.
+template <class W>
+W worst(DType d, bool largest) {
+  if constexpr (std::is_same_v<W, double>) {
+    const double least = -std::numeric_limits<double>::infinity();
+    return largest ? least : -least;
+  }
+  const int bits = d == DType::boolean ? 1 : bits_of(d);
+  const bool has_sign = class_of(d) == DTypeClass::signed_integer;
+  if (largest) return has_sign ? static_cast<W>(~std::uint64_t{0} << (bits - 1)) : 0;
+  return static_cast<W>(~std::uint64_t{0} >> (64 - bits + (has_sign ? 1 : 0)));
+}
+
+}  // namespace
 
 Result<std::optional<std::vector<int>>> reduced_axes(const Call& c) {
   const int ndim = c.in(0).ndim();
@@ -68,6 +85,59 @@ Result<Factors> sharding_reduction(const Call& c, std::string_view how) {
 }
 
 Cost cost_reduction(const Call& c) { return {c.in(0).count(), c.bytes_in(), c.bytes_out()}; }
+
+Result<Datums> eval_extreme(const EvalCall& e, bool largest) {
+  const auto axes = *TENON_TRY(reduced_axes(e.call));
+  const DType d = e.in(0).dtype();
+  return visit_real(d, [&](auto w) {
+    using W = decltype(w);
+    const Fold<W> fold = {worst<W>(d, largest), [d, largest](W a, W b) { return beats(b, a, d, largest) ? b : a; }};
+    return Datums{Datum(reduce<W>(e.in(0), axes, e.call.flag("keepdims"), fold))};
+  });
+}
+
+// dx = dy where x is the extreme; ties share dy equally
+Values gradient_extreme(B g, const Call& c, const Values& dys) {
+  Value *y = with_reduced_axes(g, c, c.result(0)), *dy = with_reduced_axes(g, c, dys[0]);
+  Value* hit = g.equal(c.value(0), y);
+  Attrs kept = c.node().attrs();
+  kept.set("keepdims", true);
+  Value* ties = g.reduce_sum(reduction_args(c, g.cast_to(hit, c.in(0).dtype())), kept);
+  return {g.masked(hit, g.div(dy, ties)), nullptr};
+}
+
+Values reduction_args(const Call& c, Value* x) { return {x, c.value(1)}; }
+
+Value* widened(B g, Value* x) {
+  const DType d = x->type().dtype();
+  return g.cast_to(x, !is_floating(d) ? DType::f64 : bits_of(d) < 32 ? DType::f32 : d);
+}
+
+Value* folded_count(B g, const Call& c, DType dtype) {
+  auto axes = reduced_axes(c);
+  if (!axes.ok()) { g.builder().fail(std::move(axes).error()); return nullptr; }
+  Value* at = c.value(1);
+  if (*axes) {
+    Dim count(1);
+    for (int a : **axes) count *= c.in(0).dim(a);
+    if (auto known = count.known()) return g.number(static_cast<double>(*known), dtype);
+    at = g.ints(std::vector<std::int64_t>((*axes)->begin(), (*axes)->end()));
+  }
+  return g.cast_to(g.reduce_prod(g.gather(g.shape(c.value(0)), at), Attrs{{"keepdims", false}}), dtype);
+}
+
+OpPage reduction(std::string_view name, std::string_view doc, TypeSet types, std::string_view how) {
+  OpPage p;
+  p.name = name;
+  p.doc = doc;
+  p.inputs = reduction_inputs(types);
+  p.attrs = reduction_attrs();
+  p.traits = {Trait::reduction};
+  p.infer = infer_reduction;
+  p.cost = cost_reduction;
+  p.sharding = [how](const Call& c) { return sharding_reduction(c, how); };
+  return p;
+}
 
 std::vector<InputSpec> reduction_inputs(TypeSet types) { return {{"x", types}, maybe("axes", kIndex, "I")}; }
 std::vector<AttrSpec> reduction_attrs() { return {{"keepdims", true}, {"noop_with_empty_axes", false}}; }

@@ -24,6 +24,32 @@ Value* with_reduced_axes(B g, const Call& c, Value* y);
 Result<Factors> sharding_reduction(const Call& c, std::string_view how);
 Cost cost_reduction(const Call& c);
 
+/// Whether a goes before b in a search for the largest (or least): a NaN wins, u64 compares unsigned.
+template <class W>
+bool beats(W a, W b, DType d, bool largest) {
+  if constexpr (std::is_same_v<W, double>) {
+    if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && !std::isnan(b);
+  } else if (d == DType::u64) {
+    const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+    return largest ? x > y : x < y;
+  }
+  return largest ? a > b : a < b;
+}
+/// `eval` and gradient of reduce_max and reduce_min. Over nothing: the least (or largest) value.
+Result<Datums> eval_extreme(const EvalCall& e, bool largest);
+Values gradient_extreme(B g, const Call& c, const Values& dys);
+
+/// The same reduction of another value: axes and attributes are those of the call.
+Values reduction_args(const Call& c, Value* x);
+/// x in a type that squares, sums and roots do not overflow: f32 for smaller floats, f64 for integers.
+Value* widened(B g, Value* x);
+/// How many elements are folded into one, as a 0-d value of `dtype`.
+Value* folded_count(B g, const Call& c, DType dtype);
+
+/// A reduction page with what all have in common; refine the returned record. `how` puts together
+/// partial results of folded axes that are split ("sum", "max", "min", "prod"); "" keeps them whole.
+OpPage reduction(std::string_view name, std::string_view doc, TypeSet types, std::string_view how);
+
 /// The inputs and attributes that every reduction has.
 std::vector<InputSpec> reduction_inputs(TypeSet types);
 std::vector<AttrSpec> reduction_attrs();
