@@ -10,8 +10,7 @@
 #include "tenon/cli/arguments.h"
 #include "tenon/cli/command.h"
 #include "tenon/cli/output.h"
-#include "tenon/engine/engine.h"
-#include "tenon/migrate/model_file.h"
+#include "tenon/migrate/session.h"
 #include "tenon/migrate/values_io.h"
 
 namespace tenon::cli {
@@ -22,19 +21,12 @@ struct Options {
   std::vector<NamedFile> inputs;
 };
 
-// A compiled model with the names of its ends.
-struct Loaded {
-  std::unique_ptr<Executable> executable;
-  std::vector<std::string> input_names, output_names;
-};
+using Loaded = migrate::Session;
 
 Result<Loaded> load(const std::string& path, const std::string& backend) {
-  migrate::ModelFile file = TENON_TRY(migrate::open_model(path));
-  Loaded l;
-  for (const Value* v : file.graph->inputs()) l.input_names.push_back(v->name());
-  l.output_names = file.graph->output_names();
-  l.executable = TENON_TRY(engine::compile(std::move(file.graph), *TENON_TRY(engine::backend_named(backend)), {}));
-  return l;
+  migrate::SessionOptions options;
+  options.backend = backend;
+  return migrate::open_session(path, options);
 }
 
 Result<Datums> read_inputs(const Loaded& l, const std::map<std::string, std::string>& files) {

@@ -133,6 +133,13 @@ void KernelCache::add_folder(const fs::path& folder) {
   state_->folders.push_back(folder);
 }
 
+std::vector<std::string> KernelCache::keys() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<std::string> keys;
+  for (const auto& [key, bytes] : state_->objects) keys.push_back(key);
+  return keys;
+}
+
 Status KernelCache::save(const std::string& key, const fs::path& folder) const {
   const std::lock_guard lock(state_->mutex);
   auto it = state_->objects.find(key);

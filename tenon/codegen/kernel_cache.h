@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tenon/codegen/emitter.h"
 #include "tenon/codegen/native_object.h"
@@ -26,6 +27,8 @@ class KernelCache {
   Result<LoadedLoop> get(const LoopNest& nest, Isa isa = host_isa());
   /// Objects found here are used before anything is compiled. Called when a bundle is opened.
   void add_folder(const std::filesystem::path& folder);
+  /// Keys of every kernel that this process uses so far, sorted.
+  std::vector<std::string> keys() const;
   /// Writes the object with this key into `folder`.
   Status save(const std::string& key, const std::filesystem::path& folder) const;
   /// Kernels compiled by LLVM in this process so far.

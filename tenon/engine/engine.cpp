@@ -56,7 +56,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const 
   passes::PassContext context;
   context.backend = &backend;
   const bool interprets = backend.name() == "reference";  // the oracle runs the graph as it is
-  if (!interprets) {
+  if (!interprets && !options.is_final) {
     const auto pipeline = options.optimize ? passes::inference_pipeline() : std::vector<std::string_view>{"legalize", "dead_code"};
     r.passes = TENON_TRY(passes::run_passes(*graph, pipeline, context, options.disabled_passes));
   }
