@@ -26,7 +26,7 @@ PolicyFeatures policy_features(const Plan& plan, const Price& price,
   const double pressure = (price.memory.total() + price.reserve_bytes) / price.capacity_bytes;
   double slowest = 0, sum = 0;
   for (const StagePrediction& stage : stages) {
-    const double seconds = stage.forward_seconds + stage.backward_seconds;
+    const double seconds = stage.forward_seconds + stage.backward_seconds();
     slowest = std::max(slowest, seconds), sum += seconds;
   }
   const double mean = sum / std::max<double>(1, static_cast<double>(stages.size()));
