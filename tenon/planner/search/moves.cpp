@@ -170,7 +170,7 @@ std::vector<Plan> even_out(const Plan& plan, const MoveContext& context) {
     return result;
   const std::vector<int> counts = counts_of(plan, context);
   const auto seconds = [](const StagePrediction& s) {
-    return s.forward_seconds + s.backward_seconds;
+    return s.forward_seconds + s.backward_seconds();
   };
   const auto bytes = [](const StagePrediction& s) { return s.memory.total(); };
   const auto shift = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
