@@ -8,6 +8,7 @@
 
 #include "tenon/planner/event_simulation.h"
 #include "tenon/planner/memory_model.h"
+#include "tenon/planner/plan_mapping.h"
 
 namespace tenon::planner {
 namespace {
@@ -215,6 +216,40 @@ void check_precision(Checking& c) {
   }
 }
 
+/// Overrides must speak of layers that exist, and of choices that are priced layer by layer.
+void check_overrides(Checking& c) {
+  const int blocks = static_cast<int>(c.workload.blocks.size());
+  for (const auto& layer : c.plan.layers) {
+    bool known = false;
+    if (const auto range = layer_range(layer.match)) {
+      known = range->first <= range->second && range->second < blocks;
+    } else {
+      known = std::any_of(c.workload.classes.begin(), c.workload.classes.end(),
+                          [&](const LayerClass& l) { return applies(layer, l, -1); });
+    }
+    if (!known) {
+      c.add("overrides",
+            fmt::format("layers: match '{}' names no layer of {}", layer.match, c.workload.name),
+            fmt::format("a kind (attention, ffn, experts, embedding, head) or a range within 0-{}",
+                        blocks - 1));
+    }
+    if (layer.zero_stage || layer.offload) {
+      c.add("overrides",
+            fmt::format("layers: '{}' sets zero_stage or offload, which hold for the whole plan",
+                        layer.match),
+            "set it outside [[layers]]");
+    }
+  }
+  const auto& counts = c.plan.micro_batches_per_stage;
+  const std::int64_t m = c.plan.num_micro_batches();
+  if (std::any_of(counts.begin(), counts.end(), [&](int count) { return count != m; })) {
+    c.add("schedule",
+          fmt::format(
+              "micro_batches_per_stage differs from the {} micro-batches that the batch gives", m),
+          "leave micro_batches_per_stage out");
+  }
+}
+
 void check_sharding(Checking& c) {
   const Plan& p = c.plan;
   const int peers = p.data_parallel * p.context_parallel;
@@ -352,6 +387,7 @@ std::vector<Problem> check_structure(const Workload& workload, const Cluster& cl
   check_experts(c);
   check_precision(c);
   check_sharding(c);
+  check_overrides(c);
   check_mixed(c);
   return c.problems;
 }

@@ -42,6 +42,21 @@ TEST(Check, AcceptsAGoodPlanAndKeepsKeyValueHeadsInMind) {
   EXPECT_TRUE(check(pricer, plan).empty());
 }
 
+TEST(Check, OverridesMustNameLayers) {
+  Pricer pricer = pricer_for("llama3-8b", "H100-SXM", 8);
+  Plan plan;
+  plan.tensor_parallel = 8, plan.global_batch = 8, plan.sequence_parallel = true;
+  LayerOverride layer;
+  layer.match = "attention", layer.recompute = Recompute::full;
+  plan.layers = {layer};
+  EXPECT_TRUE(check(pricer, plan).empty());
+  plan.layers[0].match = "30-40";
+  plan.layers.push_back(layer);
+  plan.layers[1].match = "atention", plan.layers[1].zero_stage = 3;
+  const auto problems = check(pricer, plan);
+  EXPECT_EQ(problems.size(), 3u);
+}
+
 TEST(Check, TheLeastChangeMakesItFit) {
   Plan plan;
   plan.data_parallel = 64, plan.global_batch = 256, plan.micro_batch = 4;

@@ -198,23 +198,24 @@ void freeze(LayerPrice& price) {
 
 }  // namespace
 
-LayerPrice& LayerPrice::operator+=(const LayerPrice& o) {
-  const double all = parameters + expert_parameters, more = o.parameters + o.expert_parameters;
+LayerPrice& LayerPrice::add_times(const LayerPrice& o, double count) {
+  const double all = parameters + expert_parameters;
+  const double more = count * (o.parameters + o.expert_parameters);
   if (all + more > 0) trained_share = (trained_share * all + o.trained_share * more) / (all + more);
-  forward += o.forward;
-  backward_input += o.backward_input;
-  backward_weight += o.backward_weight;
-  core_forward += o.core_forward;
-  forward_comm += o.forward_comm;
-  backward_comm += o.backward_comm;
-  kernels_forward += o.kernels_forward;
-  kernels_backward += o.kernels_backward;
-  kept_bytes += o.kept_bytes;
-  kept_selective_bytes += o.kept_selective_bytes;
-  input_bytes += o.input_bytes;
-  weight_kept_bytes += o.weight_kept_bytes;
-  parameters += o.parameters;
-  expert_parameters += o.expert_parameters;
+  forward += count * o.forward;
+  backward_input += count * o.backward_input;
+  backward_weight += count * o.backward_weight;
+  core_forward += count * o.core_forward;
+  forward_comm += count * o.forward_comm;
+  backward_comm += count * o.backward_comm;
+  kernels_forward += count * o.kernels_forward;
+  kernels_backward += count * o.kernels_backward;
+  kept_bytes += count * o.kept_bytes;
+  kept_selective_bytes += count * o.kept_selective_bytes;
+  input_bytes += count * o.input_bytes;
+  weight_kept_bytes += count * o.weight_kept_bytes;
+  parameters += count * o.parameters;
+  expert_parameters += count * o.expert_parameters;
   return *this;
 }
 

@@ -47,7 +47,9 @@ struct LayerPrice {
   double expert_parameters = 0;
   double trained_share = 1;  // 0 for a frozen layer
 
-  LayerPrice& operator+=(const LayerPrice& other);
+  LayerPrice& operator+=(const LayerPrice& other) { return add_times(other, 1); }
+  /// Adds `count` copies of another price.
+  LayerPrice& add_times(const LayerPrice& other, double count);
 };
 
 LayerPrice price_layer(const LayerClass& layer, const Strategy& strategy, const DeviceModel& model);

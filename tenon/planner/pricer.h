@@ -70,7 +70,12 @@ class Pricer {
   const LayerPrice& class_price(int index, const Strategy& strategy, std::size_t group);
   StageState stage_on(const Plan& plan, int device, std::size_t group);
   StageState slowest_stage(const Plan& plan, int device);
+  BlockCost block_cost(const Plan& plan, int type, Recompute stage, int block) const;
+  void add_block_cost(const BlockCost& cost, double count, StageState& stage) const;
   void add_span(const Plan& plan, const ChunkSpan& span, StageState& stage) const;
+  void add_ranged_span(const Plan& plan, const ChunkSpan& span, StageState& stage);
+  void add_sharded_weights(const Plan& plan, StageState& stage) const;
+  bool repeats(const Plan& plan, int device) const;
   void add_extra(const std::vector<int>& classes, bool once, StageState& stage) const;
   void finish_times(const Plan& plan, StageState& stage) const;
   double data_seconds(const Plan& plan, const StageState& stage) const;
@@ -89,6 +94,8 @@ class Pricer {
   std::vector<DeviceTimes> times_;
   std::vector<const LayerPrice*> class_prices_;
   std::vector<LayerPrice> block_prices_;
+  std::vector<BlockCost> block_costs_;  // three a block type, by Recompute
+  std::vector<int> layers_;             // of each pipeline device
 };
 
 /// Makes a Prediction of a Price: rates, parts, stages, uncertainty, the calibration's name.

@@ -193,6 +193,38 @@ TEST(Price, MixedDevicesRunAtTheSlowerPace) {
   EXPECT_LT(pricer.price(uneven).step_seconds, time);
 }
 
+TEST(Price, OverridesActOnTheirLayersOnly) {
+  const Workload w = workload_of(*model_named("gpt-22b"));
+  Pricer pricer(w, *uniform_cluster("A100-80G", 8), {unfused()});
+  Plan plan;
+  plan.tensor_parallel = 8, plan.global_batch = 4, plan.micro_batch = 4;
+  const Price base = pricer.price(plan);
+  // Recomputing every layer by range is recomputing all of them.
+  Plan ranged = plan, full = plan;
+  LayerOverride layer;
+  layer.match = "0-47", layer.recompute = Recompute::full;
+  ranged.layers = {layer};
+  full.recompute = Recompute::full;
+  EXPECT_NEAR(pricer.price(ranged).step_seconds / pricer.price(full).step_seconds, 1, 1e-12);
+  EXPECT_NEAR(pricer.price(ranged).memory.activations / pricer.price(full).memory.activations, 1,
+              1e-12);
+  // Half of them: half the extra time, by range as by count.
+  Plan half = plan, counted = full;
+  half.layers = {layer};
+  half.layers[0].match = "0-23";
+  counted.recompute_layers = 24;
+  const double extra = pricer.price(full).step_seconds - base.step_seconds;
+  EXPECT_NEAR((pricer.price(half).step_seconds - base.step_seconds) / extra, 0.5, 1e-9);
+  EXPECT_NEAR((pricer.price(counted).step_seconds - base.step_seconds) / extra, 0.5, 1e-9);
+  // One kind alone costs less than both together.
+  Plan ffn = plan;
+  layer.match = "ffn";
+  ffn.layers = {layer};
+  EXPECT_GT(pricer.price(ffn).step_seconds, base.step_seconds);
+  EXPECT_LT(pricer.price(ffn).step_seconds, pricer.price(full).step_seconds);
+  EXPECT_LT(pricer.price(ffn).memory.activations, base.memory.activations);
+}
+
 TEST(Price, APlanTakesMicroseconds) {
   Pricer pricer(workload_of(*model_named("llama3-405b")), *uniform_cluster("H100-SXM", 16384));
   Plan plan;

@@ -7,6 +7,16 @@
 
 namespace tenon::planner {
 
+/// One block under one choice of recomputation, one micro-batch.
+struct BlockCost {
+  LayerPrice sum;
+  double recompute = 0, recompute_comm = 0;  // seconds added to backward, and the traffic in them
+  double recompute_kernels = 0;
+  double flight = 0;    // bytes kept by each micro-batch in flight
+  double once = 0;      // bytes worked on by one micro-batch at a time
+  double boundary = 0;  // bytes sent on
+};
+
 struct StageState {
   int device = 0;
   std::size_t group = 0;
@@ -20,7 +30,6 @@ struct StageState {
   double largest_block_parameters = 0;
   double boundary_bytes = 0;  // sent on, one micro-batch
   double send = 0;            // seconds of that message that nothing hides
-  double exposed_gather = 0;  // ZeRO-3 traffic that computation does not hide, one micro-batch
   DeviceTimes times;
   double compute_seconds = 0;  // of times.total(), what is computation
   MemoryParts memory;

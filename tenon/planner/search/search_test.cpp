@@ -147,7 +147,7 @@ TEST(StageBalance, TheCutIsTheBestOfAllCuts) {
     std::vector<StagePrediction> stages;
     pricer.price(p, &stages);
     double most = 0;
-    for (const auto& s : stages) most = std::max(most, s.forward_seconds + s.backward_seconds);
+    for (const auto& s : stages) most = std::max(most, s.forward_seconds + s.backward_seconds());
     return most;
   };
   const double ours = slowest(plan);
