@@ -43,7 +43,7 @@ void check_inputs(const Operator& op, const Values& inputs, std::vector<std::str
     const InputSpec* spec = spec_of(op, i);
     if (!spec) return problems.push_back(fmt::format("{} inputs are given but {} are declared", inputs.size(), op.inputs.size()));
     if (!inputs[i]) {
-      if (spec->arity == Arity::one) problems.push_back(fmt::format("input {} is absent", spec->name));
+      if (spec->arity != Arity::maybe) problems.push_back(fmt::format("input {} is absent", spec->name));
       continue;
     }
     check_input(*spec, inputs[i], vars, problems);

@@ -5,6 +5,7 @@ namespace tenon::ops {
 namespace {
 
 Result<Types> infer(const Call& c) {
+  TENON_EXPECT(c.num_inputs() > 0, "there is an input");
   const Type& first = c.in(0);
   if (!first.ranked()) return Types{Type::unranked(first.dtype())};
   const int axis = TENON_TRY(c.axis(c.integer("axis"), first.ndim()));
