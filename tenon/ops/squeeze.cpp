@@ -44,7 +44,8 @@ Values gradient(B g, const Call& c, const Values& dys) { return {g.reshape_like(
 Result<Factors> sharding(const Call& c) {
   Factors f = all_whole(c);
   auto axes = TENON_TRY(squeezed_axes(c));
-  if (!axes) return f;
+  // Without `axes`, a part of size 1 would lose an axis that the whole keeps.
+  if (!axes || !c.has(1)) return f;
   f.inputs[0] = axis_names(c.in(0).ndim(), *axes);
   f.outputs[0].clear();
   for (const std::string& n : f.inputs[0])
