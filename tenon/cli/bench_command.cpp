@@ -16,7 +16,7 @@ struct Options {
   std::vector<NamedShape> shapes;
   double seconds = 3;
   int warmup = 3;
-  bool by_operator = false;
+  bool by_operator = false, by_node = false;
 };
 
 Json json_of(const migrate::Session& s, const migrate::Measurement& m, const Context& context, int threads, std::int64_t batch) {
@@ -33,12 +33,14 @@ Json json_of(const migrate::Session& s, const migrate::Measurement& m, const Con
           {"host", {{"cpu", cpu.model}, {"isa", std::string(name(host_isa()))}, {"cores", cpu.num_cores}}}};
 }
 
-std::string operator_table(const Executable& executable, const Datums& inputs, ThreadPool& pool) {
+std::string time_table(const Executable& executable, const Datums& inputs, ThreadPool& pool, bool by_node) {
   std::map<std::string, std::pair<int, double>> by_op;
   std::map<const Node*, const Kernel*> kernels;
   for (const CompiledNode& c : executable.nodes()) kernels[c.node] = c.kernel.get();
   const auto timer = [&](const Node& node, double seconds) {
-    auto& [count, total] = by_op[fmt::format("{} ({})", node.op().name, kernels[&node] ? kernels[&node]->describe() : "interpreter")];
+    const std::string what = fmt::format("{} ({})", node.op().name, kernels[&node] ? kernels[&node]->describe() : "interpreter");
+    const std::string sizes = node.input(0) ? node.input(0)->type().text() : "";
+    auto& [count, total] = by_op[by_node ? fmt::format("{} {} {}", node.name(), what, sizes) : what];
     ++count;
     total += seconds;
   };
@@ -75,7 +77,7 @@ Result<Answer> run(const Options& options, Context& context) {
   answer.text = fmt::format("median {:.3f} ms  min {:.3f}  p90 {:.3f}  p99 {:.3f}  ({} runs, {} threads, {})\nload {:.3f} s  compile {:.3f} s  first run {:.1f} ms  peak memory {:.1f} MB\n", m.median_ms, m.min_ms,
                             m.p90_ms, m.p99_ms, m.iterations, threads, name(host_isa()), s.load_seconds, answer.json["compile_seconds"].get<double>(), m.first_ms,
                             static_cast<double>(migrate::peak_resident_bytes()) / 1e6);
-  if (options.by_operator) answer.text += operator_table(*s.executable, inputs, pool);
+  if (options.by_operator || options.by_node) answer.text += time_table(*s.executable, inputs, pool, options.by_node);
   return answer;
 }
 
@@ -86,6 +88,7 @@ Runner declare(CLI::App& app) {
   app.add_option("--seconds", options->seconds, "how long to measure")->check(CLI::PositiveNumber);
   app.add_option("--warmup", options->warmup, "runs before measuring")->check(CLI::NonNegativeNumber);
   app.add_flag("--by-operator", options->by_operator, "also show the time of each kind of operator");
+  app.add_flag("--by-node", options->by_node, "also show the time of each node");
   return [options](Context& context) { return run(*options, context); };
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "tenon/backends/cpu/onednn_internal.h"
+#include "tenon/backends/cpu/plain_convolution_internal.h"
 #include "tenon/ops/convolutions.h"
 
 namespace tenon::backends::cpu {
@@ -217,11 +218,24 @@ class ConvolutionKernel : public Kernel {
     Geometry g = TENON_TRY(geometry_of(node_, in, out));
     const Value* w = node_.input(1);
     const bool has_bias = !g.adjoint && in.size() > 2 && in[2].present();
+    if (!g.adjoint)
+      if (auto plain = TENON_TRY(bind_plain(g, in, has_bias))) return plain;
     return guarded([&] { return std::unique_ptr<Launch>(std::make_unique<ConvolutionLaunch>(std::move(g), w->is_constant() ? &w->tensor() : nullptr, has_bias)); });
   }
-  std::string describe() const override { return "onednn convolution"; }
+  std::string describe() const override { return "convolution (onednn; depthwise and pointwise on plain planes)"; }
 
  private:
+  // Depthwise and pointwise filters gain less from a blocked layout than changing into it costs.
+  Result<std::unique_ptr<Launch>> bind_plain(const Geometry& g, std::span<const Extent> in, bool has_bias) const {
+    const bool is_point = std::all_of(g.kernel.begin(), g.kernel.end(), [](auto k) { return k == 1; }) && g.x == g.y && std::all_of(g.strides.begin(), g.strides.end(), [](auto k) { return k == 1; });
+    std::int64_t plane = 1;
+    for (auto d : g.x) plane *= d;
+    if (is_point && g.groups == 1 && plane > 1) return pointwise_launch(g.batch, g.in, g.out, plane, has_bias);
+    if (g.groups == 1 || g.in != 1 || g.out != 1 || g.y.back() < 4) return std::unique_ptr<Launch>();
+    const Dims& w = in[1].dims;
+    const ops::Window window = TENON_TRY(ops::window_of(Call(node_), Dims(in[0].dims.begin() + 2, in[0].dims.end()), Dims(w.begin() + 2, w.end())));
+    return depthwise_launch(window, g.batch, g.groups, has_bias);
+  }
   const Node& node_;
 };
 

@@ -10,15 +10,18 @@ namespace {
 
 enum class Pool : std::uint8_t { max, average };
 
+// Compiled for each instruction set and chosen when the program starts.
+#define TENON_EVERY_ISA __attribute__((target_clones("avx512f", "avx2", "default")))
+
 // acc[o] = fold(acc[o], x[o * stride]) for o in [0, n)
-void fold_max(float* acc, const float* x, std::int64_t n, std::int64_t stride) {
+TENON_EVERY_ISA void fold_max(float* acc, const float* x, std::int64_t n, std::int64_t stride) {
   // A NaN wins: the comparison is false for it either way, so it is asked for.
   if (stride == 1)
     for (std::int64_t o = 0; o < n; ++o) acc[o] = (x[o] > acc[o] || x[o] != x[o]) ? x[o] : acc[o];
   else
     for (std::int64_t o = 0; o < n; ++o) acc[o] = (x[o * stride] > acc[o] || x[o * stride] != x[o * stride]) ? x[o * stride] : acc[o];
 }
-void fold_sum(float* acc, const float* x, std::int64_t n, std::int64_t stride) {
+TENON_EVERY_ISA void fold_sum(float* acc, const float* x, std::int64_t n, std::int64_t stride) {
   if (stride == 1)
     for (std::int64_t o = 0; o < n; ++o) acc[o] += x[o];
   else
