@@ -10,6 +10,8 @@
 #include "tenon/cli/arguments.h"
 #include "tenon/cli/command.h"
 #include "tenon/cli/output.h"
+#include "tenon/dataset/image.h"
+#include "tenon/migrate/recipe_session.h"
 #include "tenon/migrate/session.h"
 #include "tenon/migrate/values_io.h"
 
@@ -17,7 +19,7 @@ namespace tenon::cli {
 namespace {
 
 struct Options {
-  std::string model, batch, output_dir;
+  std::string model, batch, output_dir, recipe;
   std::vector<NamedFile> inputs;
 };
 
@@ -82,6 +84,37 @@ Result<Answer> run_single(const Options& options, Context& context) {
   return Answer{.json = {{"schema", "tenon.run/1"}, {"outputs", o.outputs}, {"seconds", o.seconds}}, .text = text_of(o)};
 }
 
+bool is_plain(const std::string& file) {
+  return file.ends_with(".npy") || file.ends_with(".npz") || file.ends_with(".pb");
+}
+
+// Whether the files need a recipe: pictures, sound, text.
+bool wants_recipe(const Options& options) {
+  return !options.recipe.empty() || std::any_of(options.inputs.begin(), options.inputs.end(), [](const NamedFile& f) { return !is_plain(f.file); });
+}
+
+Result<Answer> run_with_recipe(const Options& options, Context& context) {
+  const std::filesystem::path recipe = options.recipe.empty() ? migrate::recipe_of(options.model) : std::filesystem::path(options.recipe);
+  if (recipe.empty()) return not_found("the model has no recipe, so it cannot take pictures, sound or text").at(options.model).with_help("name one with --recipe FILE, or give .npy inputs");
+  std::map<std::string, std::filesystem::path> files;
+  for (const NamedFile& f : options.inputs) files[f.name] = f.file;
+  migrate::SessionOptions open;
+  open.backend = context.options.backend;
+  ThreadPool pool(context.options.num_threads > 0 ? context.options.num_threads : usable_processors());
+  const auto start = std::chrono::steady_clock::now();
+  dataset::Answer done = TENON_TRY(migrate::run_by_recipe(options.model, recipe, files, open, pool));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  Answer answer;
+  for (const std::string& line : done.lines) answer.text += line + "\n";
+  std::vector<std::string> names;
+  Datums values;
+  for (auto& [name, tensor] : done.outputs) names.push_back(name), values.emplace_back(std::move(tensor));
+  const Json outputs = options.output_dir.empty() ? migrate::describe_values(names, values) : TENON_TRY(migrate::write_values(options.output_dir, names, values));
+  if (done.mask && !options.output_dir.empty()) TENON_TRY(dataset::write_png(std::filesystem::path(options.output_dir) / "mask.png", *done.mask));
+  answer.json = {{"schema", "tenon.run/1"}, {"answer", done.json}, {"lines", done.lines}, {"outputs", outputs}, {"seconds", seconds}};
+  return answer;
+}
+
 struct Case {
   std::string model, output_dir;
   std::map<std::string, std::string> inputs;
@@ -142,10 +175,12 @@ Runner declare(CLI::App& app) {
   app.add_option("model", options->model, "the model: an ONNX file, a Tenon graph or a bundle");
   add_named_files(app, "--input", options->inputs, "a value for an input: .npy, .npz, .pb; NAME= may be left out with a single input");
   app.add_option("--output-dir", options->output_dir, "where outputs are written, one .npy each; made if missing");
+  app.add_option("--recipe", options->recipe, "how pictures, sound or text become inputs, and outputs an answer")->check(CLI::ExistingFile);
   app.add_option("--batch", options->batch, "a file with one JSON case a line; one result a line");
   return [options](Context& context) -> Result<Answer> {
     if (options->batch.empty() == options->model.empty()) return context.wrong_usage("give either a model or --batch LIST", "tenon run MODEL --input x.npy, or tenon run --batch cases.jsonl");
-    return options->batch.empty() ? run_single(*options, context) : run_batch(*options, context);
+    if (!options->batch.empty()) return run_batch(*options, context);
+    return wants_recipe(*options) ? run_with_recipe(*options, context) : run_single(*options, context);
   };
 }
 
@@ -154,7 +189,7 @@ Runner declare(CLI::App& app) {
 Command run_command() {
   return {.name = "run",
           .summary = "run a model once, or many cases in one process",
-          .examples = {"tenon run model.onnx --input x=x.npy --output-dir out", "tenon run --batch cases.jsonl --backend reference --json"},
+          .examples = {"tenon run model.onnx --input x=x.npy --output-dir out", "tenon run models --recipe read_page.toml --input page.png", "tenon run --batch cases.jsonl --backend reference --json"},
           .declare = declare};
 }
 
