@@ -23,13 +23,13 @@ namespace tenon {
   /* share of the memory bandwidth that elementwise kernels reach */                              \
   X(memory_peak, 0.80, 0.12, 0.98)                                                                \
   /* least time of a kernel, seconds */                                                           \
-  X(kernel_seconds, 3e-6, 0.3, 1e-3)                                                              \
+  X(kernel_seconds, 5e-6, 0.4, 1e-3)                                                              \
   /* attention products relative to matmul_peak: batched products, or the fused kernel */         \
   X(attention_peak, 0.60, 0.25, 1)                                                                \
   /* 8-bit products relative to the 8-bit peak, beside matmul_peak */                             \
   X(low_precision_peak, 0.70, 0.2, 1)                                                             \
   /* share of the node link that a collective reaches */                                          \
-  X(node_bandwidth, 0.67, 0.15, 1)                                                                \
+  X(node_bandwidth, 0.75, 0.15, 1)                                                                \
   /* latency of a collective in a node, relative to its hops */                                   \
   X(node_latency, 1.0, 0.4, 100)                                                                  \
   /* share of the network link that a collective reaches */                                       \

@@ -125,7 +125,11 @@ void price_ops(Pricing& p) {
 
 void price_tensor_traffic(Pricing& p) {
   const GroupLinks group = group_links(p.m.levels, p.m.efficiency, p.s.tensor, 1);
-  const double once = all_reduce_seconds(group, p.layer.reduce_bytes * p.tokens() * p.width());
+  const double bytes = p.layer.reduce_bytes * p.tokens() * p.width();
+  // Sequence parallelism moves the same bytes in two collectives.
+  const double once = p.s.sequence
+                          ? reduce_scatter_seconds(group, bytes) + all_gather_seconds(group, bytes)
+                          : all_reduce_seconds(group, bytes);
   const Efficiency& e = p.m.efficiency;
   p.price.forward_comm += p.layer.tensor_reduces * once * (1 - e.tensor_overlap_forward);
   double backward = once * (1 - e.tensor_overlap);

@@ -45,12 +45,12 @@ double fill_of(ScheduleKind kind, const DeviceTimes& d, int p, int chunks) {
 }
 
 /// How many sends stand in the way of an iteration; the others overlap with work.
-double sends_of(ScheduleKind kind, double p, double m, double v) {
+double sends_of(ScheduleKind kind, double p, double v) {
   switch (kind) {
     case ScheduleKind::gpipe:
       return 2 * (p - 1);
     case ScheduleKind::one_f_one_b:
-      return 2 * m * (p - 1) / p + 2 * (p - 2);
+      return 2 * (p - 2);  // and those of the steady state, steady_sends()
     case ScheduleKind::interleaved:
       return 2 * p * v - p - 2;
     case ScheduleKind::zb_h1:
@@ -66,6 +66,21 @@ double sends_of(ScheduleKind kind, double p, double m, double v) {
       return 2 * (p - 1);
   }
   return 0;
+}
+
+/// Seconds that sends add to each micro-batch of 1F1B's steady state. A device in the middle waits
+/// for two messages a micro-batch, 2(p-1)/p on average over the chain, one at an end for one; a
+/// device with less work than the slowest waits in time that it has to spare.
+double steady_sends(std::span<const DeviceTimes> devices, double slowest, double send) {
+  const std::size_t p = devices.size();
+  const double both = 2.0 * (double(p) - 1) / double(p);
+  double pace = slowest;
+  for (std::size_t d = 0; d < p; ++d) {
+    const bool end = d == 0 || d + 1 == p;
+    const double waits = end ? std::min(1.0, both) : both;
+    pace = std::max(pace, devices[d].total() + waits * send);
+  }
+  return pace - slowest;
 }
 
 }  // namespace
@@ -84,7 +99,10 @@ PipelineTime pipeline_time(ScheduleKind kind, std::span<const DeviceTimes> devic
   time.busy_seconds = m * slowest;
   if (p > 1) {
     time.fill_seconds = fill - slowest_fill;
-    time.send_seconds = std::max(0.0, sends_of(kind, p, m, chunks)) * send;
+    time.send_seconds = std::max(0.0, sends_of(kind, p, chunks)) * send;
+    if (kind == ScheduleKind::one_f_one_b) {
+      time.send_seconds += m * steady_sends(devices, slowest, send);
+    }
   }
   time.seconds = time.busy_seconds + time.fill_seconds + time.send_seconds;
   return time;
