@@ -5,8 +5,8 @@
 #define TOML_EXCEPTIONS 0
 #include "tenon/base/toml.h"
 
-// toml++ 3.3 declares unreachable what letters such as U+00E9 and U+FB26 outside a string do reach; there
-// "false" is the right answer, so the claim becomes a plain return.
+// toml++ 3.3 declares unreachable what letters such as U+00E9 and U+FB26 outside a string do reach;
+// there "false" is the right answer, so the claim becomes a plain return.
 #include <toml++/impl/preprocessor.h>
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
