@@ -54,3 +54,5 @@ set_tests_properties(headers PROPERTIES LABELS "lint;slow" TIMEOUT 3600)
 # Runs folders of ONNX backend cases on the interpreter.
 add_executable(tenon_onnx_suite ${PROJECT_SOURCE_DIR}/tests/onnx/suite.cpp)
 target_link_libraries(tenon_onnx_suite PRIVATE tenon_formats)
+add_executable(tenon_onnx_rewrite ${PROJECT_SOURCE_DIR}/tests/onnx/rewrite.cpp)
+target_link_libraries(tenon_onnx_rewrite PRIVATE tenon_formats)

@@ -117,7 +117,8 @@ Values scan_8(Context& c) {
   Region body = batch.c.region("body", types);
   if (batch.c.failed() || !body.graph) { batch.finish(); return c.fail(Error{}); }
   const int num_outputs = static_cast<int>(body.graph->outputs().size());
-  const Attrs attrs{{"num_states", num_states}, {"num_scan_inputs", num_scans}, {"scan_input_directions", c.integers("directions")}};
+  Attrs attrs{{"num_states", num_states}, {"num_scan_inputs", num_scans}};
+  if (c.has_attr("directions")) attrs.set("scan_input_directions", c.integers("directions"));
   const Values results = batch.c.all("scan", joined(std::move(inner_inputs), body.captures), attrs, num_outputs, one(std::move(body.graph)));
   for (int i = 0; i < num_outputs; ++i) batch.output(results[static_cast<std::size_t>(i)], fmt::format("y{}", i));
   Region outer = batch.finish();
@@ -140,7 +141,8 @@ Values scan(Context& c) {
   Region body = fixed_point(c, types, 0, static_cast<std::size_t>(num_states), 0);
   if (c.failed()) return c.fail(Error{});
   Attrs attrs{{"num_states", num_states}, {"num_scan_inputs", num_scans}};
-  for (const char* list : {"scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"}) attrs.set(list, c.integers(list));
+  for (const char* list : {"scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"})
+    if (c.has_attr(list)) attrs.set(list, c.integers(list));
   return c.all("scan", joined(c.inputs(), body.captures), std::move(attrs), c.num_outputs(), one(std::move(body.graph)));
 }
 

@@ -21,7 +21,7 @@ Values unique(Context& c) {
 }
 
 Values nms(Context& c) {
-  return {c.op("nms", c.inputs(), {{"center_point_box", c.integer("center_point_box", 0)}})};
+  return {c.op("nms", c.inputs(), {{"center_point_box", c.flag("center_point_box", false)}})};
 }
 
 }  // namespace
