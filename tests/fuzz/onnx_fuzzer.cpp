@@ -1,5 +1,6 @@
-// ONNX models: whatever is accepted is a sound graph and prints.
+// ONNX models: whatever is accepted is a sound graph, prints, and can be written and read again.
 #include "tenon/formats/onnx/read.h"
+#include "tenon/formats/onnx/write.h"
 #include "tenon/ir/text.h"
 #include "tenon/ir/verify.h"
 #include "tests/fuzz/entry.h"
@@ -11,5 +12,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto sound = tenon::verify(*imported->graph);
   TENON_CHECK(sound.ok(), "an accepted model is not sound: {}", sound.error().text());
   TENON_CHECK(!tenon::to_text(*imported->graph).empty(), "a graph without text");
+  const auto written = tenon::onnx::write_bytes(*imported->graph);
+  if (written.ok()) static_cast<void>(tenon::onnx::read_bytes(*written, nullptr, "again.onnx"));
   return 0;
 }

@@ -1,5 +1,5 @@
 // Runs a folder of ONNX backend cases on the interpreter: NAME/model.onnx and NAME/test_data_set_*/{input,output}_*.pb.
-// usage: tenon_onnx_suite FOLDER [PART_OF_A_NAME]    prints failures with their reasons and a count; 1 when there are any.
+// usage: tenon_onnx_suite FOLDER [PART_OF_A_NAME [RELATIVE ABSOLUTE]]    prints failures with their reasons and a count; 1 when there are any.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,10 +14,13 @@ namespace fs = std::filesystem;
 namespace tenon::onnx {
 namespace {
 
-// |a - b| <= 1e-7 + 1e-3 |b|, as the suite's own tolerance for node tests; not-a-number equals itself.
+// The suite's own tolerance for node tests, unless others are given.
+double g_relative = 1e-3, g_absolute = 1e-7;
+
+// |a - b| <= absolute + relative |b|; not-a-number equals itself.
 bool near(double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return a == b || std::fabs(a - b) <= 1e-7 + 1e-3 * std::fabs(b);
+  return a == b || std::fabs(a - b) <= g_absolute + g_relative * std::fabs(b);
 }
 
 std::string difference(const Tensor& a, const Tensor& b) {
@@ -98,8 +101,12 @@ int run(const fs::path& root, std::string_view part) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: {} FOLDER [PART_OF_A_NAME]\n", argv[0]);
+    fmt::print(stderr, "usage: {} FOLDER [PART_OF_A_NAME [RELATIVE ABSOLUTE]]\n", argv[0]);
     return 2;
+  }
+  if (argc > 4) {
+    tenon::onnx::g_relative = std::strtod(argv[3], nullptr);
+    tenon::onnx::g_absolute = std::strtod(argv[4], nullptr);
   }
   return tenon::onnx::run(argv[1], argc > 2 ? argv[2] : "");
 }

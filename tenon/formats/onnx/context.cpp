@@ -35,6 +35,8 @@ Value* Scope::capture(Value* value) {
 Context::Context(Importer& importer, Scope& scope, const Frame* frame, const NodeProto& node, const Row& row, int version, Values inputs)
     : importer_(importer), scope_(scope), frame_(frame), node_(node), row_(row), version_(version), inputs_(std::move(inputs)) {}
 
+std::string Context::place() const { return importer_.place_of_node(node_, frame_); }
+
 const AttributeProto* Context::attr(std::string_view name) {
   read_.push_back(name);
   return importer_.resolve(node_, name, frame_);
@@ -146,7 +148,12 @@ Values Context::all(std::string_view page, Values inputs, Attrs attrs, int num_o
   return builder().call(*found, std::move(inputs), std::move(attrs), std::move(regions), num_outputs);
 }
 
-Value* Context::cast(Value* x, DType to) { return x->type().dtype() == to ? x : op("cast", {x}, {{"to", to}}); }
+Value* Context::cast(Value* x, DType to) { return x && x->type().dtype() == to ? x : op("cast", {x}, {{"to", to}}); }
+
+Value* Context::number(double v, DType dtype) {
+  if (dtype == DType::undefined || dtype == DType::string) return fail_value(invalid("a number is needed where the type is {}", tenon::name(dtype)));
+  return constant(Tensor::full(dtype, {}, v));
+}
 
 Value* Context::size_of_axis(Value* x, std::int64_t axis) {
   Attrs attrs{{"start", axis}};

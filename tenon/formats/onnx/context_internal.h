@@ -52,6 +52,8 @@ struct Row {
 
 /// The row of an operator, or nullptr.
 const Row* find_row(std::string_view domain, std::string_view op_type);
+/// How many leading inputs must be there in every version of the operator.
+int required_inputs(const Row& row);
 /// Names of all operators of a domain, sorted.
 std::vector<std::string> operator_names(std::string_view domain);
 
@@ -69,6 +71,8 @@ class Context {
   const NodeProto& node() const { return node_; }
   const Row& row() const { return row_; }
   int version() const { return version_; }
+  /// "node enc.3/proj, model.onnx #418"
+  std::string place() const;
   Importer& importer() { return importer_; }
   Scope& scope() { return scope_; }
   const Frame* frame() const { return frame_; }
@@ -119,10 +123,11 @@ class Context {
   Value* constant(Tensor t) { return builder().constant(std::move(t)); }
   Value* ints(std::vector<std::int64_t> values) { return constant(Tensor::vector(values)); }
   Value* integer_scalar(std::int64_t v) { return constant(Tensor::scalar<std::int64_t>(v)); }
-  Value* number(double v, DType dtype) { return constant(Tensor::full(dtype, {}, v)); }
-  Value* number(double v, const Value* like) { return number(v, like->type().dtype()); }
+  /// A scalar; fails for types without plain numbers.
+  Value* number(double v, DType dtype);
+  Value* number(double v, const Value* like) { return number(v, like ? like->type().dtype() : DType::undefined); }
   Value* cast(Value* x, DType to);
-  Value* cast_like(Value* x, const Value* like) { return cast(x, like->type().dtype()); }
+  Value* cast_like(Value* x, const Value* like) { return cast(x, like ? like->type().dtype() : DType::undefined); }
   Value* shape(Value* x) { return op("shape", {x}); }
   /// The size of one axis (negative: from the end) as an i64[1] value.
   Value* size_of_axis(Value* x, std::int64_t axis);

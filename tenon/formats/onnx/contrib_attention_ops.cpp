@@ -109,6 +109,8 @@ Value* rotated(Context& c, Value* x, Value* at, Value* cos, Value* sin, bool int
 Values rotary(Context& c) {
   const bool interleaved = c.flag("interleaved", false);
   const std::int64_t width = c.integer("rotary_embedding_dim", 0), heads = c.integer("num_heads", 0);
+  for (int i : {1, 2, 3})
+    if (!c.has(i)) return c.fail(invalid("input {} is absent", i));
   if (c.flag("is_packed_batching", false)) return c.fail(unsupported("packed batches"));
   if (c.real("scale", 1) != 1) return c.fail(unsupported("a scale"));
   Value *x = c.in(0), *at = c.in(1);
@@ -159,7 +161,8 @@ Values group_query_attention(Context& c) {
   if (c.flag("smooth_softmax", false) || c.has(11)) return c.fail(unsupported("smooth softmax and head sinks"));
   if (c.wants(3) || c.num_inputs() > 12) return c.fail(unsupported("quantised caches and the output qk"));
   c.ignore({"qk_output", "k_quant_type", "v_quant_type", "kv_cache_bit_width"});
-  if (!c.has(5) || !c.has(6) || heads < 1 || kv_heads < 1) return c.fail(invalid("seqlens_k, total_sequence_length and the numbers of heads are needed"));
+  const bool has_tables = !rotates || (c.has(7) && c.has(8)), has_parts = !c.has(1) || c.has(2);
+  if (!c.has(5) || !c.has(6) || !has_tables || !has_parts || heads < 1 || kv_heads < 1) return c.fail(invalid("seqlens_k, total_sequence_length and the numbers of heads are needed"));
   GroupQuery g{};
   if (c.has(1)) {
     g.q = split_heads(c, c.in(0), heads);
@@ -192,6 +195,7 @@ Values packed_attention(Context& c, const PackedAttention& in) {
   const bool unidirectional = c.flag("unidirectional", false);
   if (c.flag("do_rotary", false) || c.flag("past_present_share_buffer", false)) return c.fail(unsupported("rotary positions and shared cache buffers"));
   c.ignore({"rotary_embedding_dim"});
+  if (!in.weight) return c.fail(invalid("the weight is absent"));
   if (sizes.empty()) {
     const auto width = c.ndim(in.weight) == 2 ? in.weight->type().dim(1).known() : std::nullopt;
     if (!width || *width % 3) return c.fail(unsupported("the width of the weight must be known and hold q, k and v"));

@@ -96,6 +96,8 @@ Values skip_simplified_layer_norm(Context& c) {
 Values embed_layer_norm(Context& c) {
   Value* ids = c.in(0);
   c.ignore({"mask_index_type"});
+  for (int i : {2, 3, 5, 6})
+    if (!c.has(i)) return c.fail(invalid("input {} is absent", i));
   Value* sum = c.op("gather", {c.in(2), ids});
   Value* positions = c.in(8);
   if (!positions) {

@@ -25,6 +25,7 @@ Importer::Importer(const ModelProto& model, DataFiles& files, const ReadOptions&
     : model_(model), files_(files), options_(options), file_(std::move(file)), graph_(std::make_unique<Graph>()) {
   for (const FunctionProto& f : model.functions) functions_.emplace(function_key(f.domain, f.name, f.overload), &f);
   for (const ValueInfoProto& v : model.graph.value_infos) types_.emplace(v.name, v.type);
+  for (const ValueInfoProto& v : model.graph.outputs) types_.emplace(v.name, v.type);
 }
 
 void Importer::report(Error error, std::string_view place) {
@@ -65,7 +66,7 @@ Result<Imported> Importer::run() {
   metadata.emplace("opset", std::to_string(version_of("", nullptr).value_or(1)));
   for (const auto& [key, value] : model_.metadata) metadata.emplace(key, value);
   out.graph = std::move(graph_);
-  find_baked_batch(out);
+  report_baked_batch(out);
   out.warnings = std::move(warnings_);
   return out;
 }
@@ -104,7 +105,7 @@ void Importer::add_inputs(Scope& scope) {
     if (!type.ok()) { report(std::move(type).error(), file_); type = Type::unranked(DType::f32); }
     auto sized = input_type(v.name, std::move(*type), options_);
     if (!sized.ok()) { report(std::move(sized).error(), file_); continue; }
-    scope.values.emplace(v.name, graph_->add_input(std::string(v.name), std::move(*sized)));
+    scope.values.emplace(v.name, graph_->add_input(std::string(v.name), with_free_batch(v.name, std::move(*sized))));
   }
   for (const auto& [name, dims] : options_.shapes)
     if (!seen.contains(name)) report(invalid("a shape is given for '{}', which is no input of the model", name), file_);
@@ -119,7 +120,6 @@ void Importer::add_outputs(Scope& scope) {
     graph_->add_output(value, std::string(v.name));
     auto declared = parse_type(v.type, v.name);
     if (!declared.ok()) report(std::move(declared).error(), file_);
-    else if (value->type().defined()) check_declared(value, *declared, v.name);
   }
 }
 
@@ -152,6 +152,11 @@ void Importer::import_nodes(const std::vector<NodeProto>& nodes, Scope& scope, c
   }
 }
 
+
+std::string Importer::place_of_node(const NodeProto& node, const Frame* frame) const {
+  const std::string label = (frame ? frame->prefix : std::string()) + node_label(node);
+  return place_of(label, Origin{file_, node.index, scope_of(node, label)});
+}
 
 void Importer::import_node(const NodeProto& node, Scope& scope, const Frame* frame) {
   const std::string prefix = frame ? frame->prefix : std::string();
@@ -192,6 +197,11 @@ void Importer::convert(const NodeProto& node, Scope& scope, const Frame* frame, 
   else if (!row) unknown_operator(node, *version, place);
   else if (*version < row->first) report(invalid("{} does not exist in version {} of operator set '{}'", node.op_type, *version, node.domain), place);
   if (!version || !row || *version < row->first) return poison(node, scope);
+  for (int i = 0; i < required_inputs(*row); ++i)
+    if (i >= static_cast<int>(inputs.size()) || !inputs[static_cast<std::size_t>(i)]) {
+      report(invalid("{}: input {} is absent", node.op_type, i), place);
+      return poison(node, scope);
+    }
   Context c(*this, scope, frame, node, *row, static_cast<int>(std::min<std::int64_t>(*version, 1000)), std::move(inputs));
   const Values outputs = row->convert(c);
   c.refuse_unread_attributes();

@@ -26,8 +26,22 @@ class Importer {
   /// (silently: they are told already); the outputs then have undefined types.
   Values import_body(const GraphProto& g, Scope& scope, const Frame* frame, const Values& inputs, GraphBuilder& report_to);
   void warn(std::string text);
+  std::string place_of_node(const NodeProto& node, const Frame* frame) const;
+  /// The shape for Reshape of x, with a baked batch freed when the options ask for it; notes the place.
+  Value* freed_reshape(Context& c, Value* x, Value* shape);
+  /// The same for shapes to expand to or to fill.
+  Value* freed_target(Context& c, Value* shape);
 
  private:
+  /// What is known of the model's batch while it is read.
+  struct Batch {
+    Dim declared;           // leading size in the file
+    std::int64_t size = 0;  // its value, 0 when symbolic
+    std::vector<std::string> inputs, places;
+  };
+  Type with_free_batch(std::string_view name, Type type);
+  Dim batch_symbol() const;
+  void report_baked_batch(Imported& out);
   using Producers = std::unordered_map<std::string_view, int>;
   void check_header();
   void add_inputs(Scope& scope);
@@ -49,7 +63,6 @@ class Importer {
   void check_declared(const Value* value, const Type& declared, std::string_view name);
   void hint_rank(Value* value, std::string_view name);
   void drop_unused_constants();
-  void find_baked_batch(Imported& out);
 
   const ModelProto& model_;
   DataFiles& files_;
@@ -62,7 +75,7 @@ class Importer {
   std::map<std::string, const FunctionProto*> functions_;       // domain, name and overload joined
   std::unordered_map<std::string_view, std::string_view> types_;  // value_info of the main graph
   std::int64_t nodes_left_ = kMaxNodes;
-  int depth_ = 0;
+  std::optional<Batch> batch_;
 };
 
 }  // namespace tenon::onnx

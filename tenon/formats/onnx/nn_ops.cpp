@@ -214,7 +214,10 @@ Values loss(Context& c) {
 }
 
 Values col2im(Context& c) {
-  return {c.op("col2im", c.inputs(), {{"strides", c.integers("strides")}, {"pads", c.integers("pads")}, {"dilations", c.integers("dilations")}})};
+  Attrs attrs;
+  for (const char* list : {"strides", "pads", "dilations"})
+    if (c.has_attr(list)) attrs.set(list, c.integers(list));
+  return {c.op("col2im", c.inputs(), std::move(attrs))};
 }
 
 }  // namespace

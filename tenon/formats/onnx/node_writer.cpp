@@ -42,7 +42,8 @@ void NodeWriter::emit(std::string_view op_type, const std::vector<std::string>& 
   while (used > 0 && in[used - 1].empty()) --used;
   for (std::size_t i = 0; i < used; ++i) n.text(1, in[i]);
   for (const auto& name : out) n.text(2, name);
-  n.text(3, node_.name()).text(4, op_type);
+  if (!node_.name().empty()) n.text(3, model_.fresh_node_name(node_.name()));
+  n.text(4, op_type);
   for (const auto& a : attributes) n.message(5, a);
   if (!domain.empty()) n.text(7, domain);
   graph_.message(1, n);

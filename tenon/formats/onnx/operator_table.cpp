@@ -32,6 +32,26 @@ struct Table {
   }
 };
 
+// How many leading inputs an operator cannot do without, over all of its versions; one for those not listed.
+struct Needs {
+  int count;
+  std::string_view op_types;  // each between blanks
+};
+constexpr Needs kNeeds[] = {
+    {0, " Constant ConstantFill Optional OptionalHasElement OptionalGetElement RandomNormal RandomUniform SequenceEmpty Loop Scan Gradient "},
+    {2, " Add AffineGrid And BitShift BitwiseAnd BitwiseOr BitwiseXor CastLike CausalConvWithState CenterCropPad Compress Conv ConvInteger ConvTranspose CumProd "
+        "CumSum DequantizeLinear Div Equal Expand Gather GatherElements GatherND Gemm Greater GreaterOrEqual GridSample LayerNormalization Less LessOrEqual MatMul "
+        "MatMulInteger MaxRoiPool MaxUnpool Mod Mul NegativeLogLikelihoodLoss NonMaxSuppression Or PRelu Pow QuantizeLinear RMSNormalization ReverseSequence STFT "
+        "SequenceAt SequenceInsert SoftmaxCrossEntropyLoss StringConcat Sub TensorScatter Tile Xor ArrayFeatureExtractor FusedMatMul TransposeMatMul FusedConv "
+        "FusedGemm BiasGelu BiasSplitGelu SimplifiedLayerNormalization NhwcConv NhwcFusedConv ExpandDims QLinearWhere QLinearConv "},
+    {3, " Col2Im DeformConv GRU GroupNormalization InstanceNormalization LSTM LinearAttention OneHot RNN RoiAlign Scatter ScatterElements ScatterND Where "
+        "FlexAttention Adagrad Adam Momentum BiasAdd SkipLayerNormalization SkipSimplifiedLayerNormalization GroupNorm QLinearConcat DynamicQuantizeMatMul MatMulNBits "},
+    {4, " MatMulIntegerToFloat "},
+    {5, " BatchNormalization MelWeightMatrix QAttention "},
+    {6, " QGemm "},
+    {8, " QLinearMatMul "},
+};
+
 const Table& table() {
   static const Table instance;
   return instance;
@@ -42,6 +62,13 @@ const Table& table() {
 const Row* find_row(std::string_view domain, std::string_view op_type) {
   const auto it = table().by_name.find({domain, op_type});
   return it == table().by_name.end() ? nullptr : it->second;
+}
+
+int required_inputs(const Row& row) {
+  const std::string wanted = fmt::format(" {} ", row.op_type);
+  for (const Needs& needs : kNeeds)
+    if (needs.op_types.find(wanted) != needs.op_types.npos) return needs.count;
+  return 1;
 }
 
 std::vector<std::string> operator_names(std::string_view domain) {

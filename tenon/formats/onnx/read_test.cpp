@@ -143,6 +143,34 @@ TEST(OnnxRead, InlinesFunctions) {
   expect_problem(model(graph({{node("again", {"x"}, {"y"}, {}, "call", "local")}, {}, {x23()}, {y23()}}), 20, {loop}), "function again calls itself");
 }
 
+TEST(OnnxRead, FindsAndFreesABakedBatch) {
+  const auto shape = [](std::vector<std::int64_t> v) { return tensor("shape", Tensor::vector(v)); };
+  const auto file = [&](std::vector<std::int64_t> v) {
+    return model(graph({{node("Reshape", {"x", "shape"}, {"y"}, {}, "flat")}, {shape(std::move(v))}, {value_info("x", type({2, 3, 4}))}, {value_info("y", type({2, 12}))}}));
+  };
+  auto found = import(file({2, 12}));
+  ASSERT_TRUE(found.ok()) << found.error().text();
+  ASSERT_TRUE(found->baked_batch.has_value());
+  EXPECT_EQ(found->baked_batch->size, 2);
+  EXPECT_EQ(found->baked_batch->places, std::vector<std::string>{"node flat, m.onnx #0"});
+  for (const auto& wanted : {std::vector<std::int64_t>{2, 12}, std::vector<std::int64_t>{2, -1}}) {
+    auto freed = read_bytes(file(wanted), nullptr, "m.onnx", {}, {.free_batch = true});
+    ASSERT_TRUE(freed.ok()) << freed.error().text();
+    EXPECT_EQ(freed->graph->outputs()[0]->type().text(), "f32[batch, 12]");
+    EXPECT_TRUE(freed->baked_batch->freed);
+    EXPECT_TRUE(freed->graph->constraints().empty());
+  }
+}
+
+TEST(OnnxRead, TakesShapesFromTheCaller) {
+  const std::string file = model(graph({{node("Relu", {"x"}, {"y"})}, {}, {value_info("x", type({-1, 3}))}, {y23()}}));
+  auto m = read_bytes(file, nullptr, "m.onnx", {}, {.shapes = {{"x", {5, -1}}}});
+  ASSERT_TRUE(m.ok()) << m.error().text();
+  EXPECT_EQ(m->graph->inputs()[0]->type().text(), "f32[5, 3]");
+  EXPECT_FALSE(read_bytes(file, nullptr, "m.onnx", {}, {.shapes = {{"x", {5}}}}).ok());
+  EXPECT_FALSE(read_bytes(file, nullptr, "m.onnx", {}, {.shapes = {{"z", {5}}}}).ok());
+}
+
 TEST(OnnxRead, BoundsNesting) {
   WireWriter inner = graph({{node("Relu", {"x"}, {"y"})}, {}, {}, {y23()}});
   for (int i = 0; i < 200; ++i) inner = graph({{node("If", {"c"}, {"y"}, {attribute("then_branch", inner)})}, {}, {}, {y23()}});

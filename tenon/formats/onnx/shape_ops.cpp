@@ -1,7 +1,7 @@
 // Shapes, movements and constants.
 #include <algorithm>
 
-#include "tenon/formats/onnx/context_internal.h"
+#include "tenon/formats/onnx/importer_internal.h"
 
 namespace tenon::onnx {
 namespace {
@@ -24,7 +24,8 @@ Values constant(Context& c) {
 Values constant_of_shape(Context& c) {
   Tensor value = c.has_attr("value") ? c.tensor("value") : Tensor::full(DType::f32, {1}, 0);
   if (value.defined() && value.count() != 1) return c.fail(invalid("attribute value holds {} elements, not one", value.count()));
-  return {c.op("constant_of_shape", {c.in(0)}, {{"value", std::move(value)}})};
+  if (!c.has(0)) return c.fail(invalid("the shape is absent"));
+  return {c.op("constant_of_shape", {c.importer().freed_target(c, c.in(0))}, {{"value", std::move(value)}})};
 }
 
 // Caffe2's form, in files of the first exporters.
@@ -47,8 +48,15 @@ Values shape(Context& c) {
 
 Values reshape(Context& c) {
   c.ignore({"consumed_inputs"});
-  if (c.version() < 5) return {c.op("reshape", {c.in(0), c.ints(c.integers("shape"))})};
-  return {c.op("reshape", {c.in(0), c.in(1)}, {{"allow_zero", c.flag("allowzero", false)}})};
+  Value* shape = c.version() < 5 ? c.ints(c.integers("shape")) : c.in(1);
+  if (!c.has(0) || !shape) return c.fail(invalid("data and shape are needed"));
+  const bool allow_zero = c.flag("allowzero", false);
+  return {c.op("reshape", {c.in(0), allow_zero ? shape : c.importer().freed_reshape(c, c.in(0), shape)}, {{"allow_zero", allow_zero}})};
+}
+
+Values expand(Context& c) {
+  if (!c.has(0) || !c.has(1)) return c.fail(invalid("input and shape are needed"));
+  return {c.op("expand", {c.in(0), c.importer().freed_target(c, c.in(1))})};
 }
 
 Values flatten(Context& c) { return {c.op("flatten", {c.in(0)}, {{"axis", c.integer("axis", 1)}})}; }
@@ -155,7 +163,7 @@ void add_shape_rows(Rows& rows) {
   add("Slice", slice);
   add("Pad", pad);
   add("Tile", tile);
-  add("Expand", renamed, "expand", {}, 8);
+  add("Expand", expand, {}, {}, 8);
   add("EyeLike", eye_like, {}, {}, 9);
   add("Range", range, {}, {}, 11);
   add("Trilu", trilu, {}, {}, 14);

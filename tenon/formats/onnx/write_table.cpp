@@ -46,6 +46,21 @@ Status write_split(NodeWriter& w) {
   return {};
 }
 
+// Half floats came late to Range.
+Status write_range(NodeWriter& w) {
+  const DType d = w.in_type(0).dtype();
+  w.model().need("", d == DType::f16 || d == DType::bf16 ? 27 : 11);
+  w.emit("Range", w.inputs(), w.outputs());
+  return {};
+}
+
+Status write_space_to_depth(NodeWriter& w) {
+  const Attr* mode = w.attr("mode");
+  if (mode && *mode->get<std::string>() != "DCR") return unsupported("space_to_depth with the order {} has no counterpart in ONNX", *mode->get<std::string>());
+  w.emit("SpaceToDepth", w.inputs(), w.outputs(), {w.attribute("blocksize", *w.attr("blocksize"))});
+  return {};
+}
+
 Status write_bit_shift(NodeWriter& w) {
   const bool left = *w.attr("direction")->get<std::string>() == "left";
   w.emit("BitShift", w.inputs(), w.outputs(), {w.attribute("direction", Attr(left ? "LEFT" : "RIGHT"))});
@@ -129,8 +144,18 @@ Status write_random(NodeWriter& w) {
     if (!a) continue;
     attributes.push_back(spec.name == "seed" ? w.attribute("seed", Attr(static_cast<double>(*a->get<std::int64_t>()))) : w.attribute(spec.name, *a));
   }
+  // The page's last input, a key that changes from step to step, has no counterpart.
+  std::vector<std::string> inputs = w.inputs();
+  inputs.resize(std::min<std::size_t>(inputs.size(), kind <= 1 ? 0 : 1));
   w.model().lose(fmt::format("{}: another engine draws other numbers from the same seed", w.node().place()));
-  w.emit(ops[kind], w.inputs(), w.outputs(), attributes);
+  w.emit(ops[kind], inputs, w.outputs(), attributes);
+  return {};
+}
+
+Status write_dropout(NodeWriter& w) {
+  std::vector<std::string> inputs = w.inputs();
+  inputs.resize(std::min<std::size_t>(inputs.size(), 3));
+  w.emit("Dropout", inputs, w.outputs(), {w.attribute("seed", *w.attr("seed"))});
   return {};
 }
 
@@ -171,7 +196,7 @@ void add_shapes_and_sums(std::vector<WriteRow>& rows) {
            {"reduce_sum_square", "ReduceSumSquare"}, {"argmax", "ArgMax"}, {"argmin", "ArgMin"}, {"cumsum", "CumSum"}, {"softmax", "Softmax"},
            {"log_softmax", "LogSoftmax"}, {"hardmax", "Hardmax"}, {"top_k", "TopK"}, {"shape", "Shape"}, {"size", "Size"}, {"flatten", "Flatten"},
            {"squeeze", "Squeeze"}, {"unsqueeze", "Unsqueeze"}, {"transpose", "Transpose"}, {"concat", "Concat"}, {"slice", "Slice"}, {"pad", "Pad"}, {"tile", "Tile"},
-           {"expand", "Expand"}, {"eye_like", "EyeLike"}, {"range", "Range"}, {"trilu", "Trilu"}, {"depth_to_space", "DepthToSpace"}, {"space_to_depth", "SpaceToDepth"},
+           {"expand", "Expand"}, {"eye_like", "EyeLike"}, {"trilu", "Trilu"}, {"depth_to_space", "DepthToSpace"}, 
            {"center_crop_pad", "CenterCropPad"}, {"constant_of_shape", "ConstantOfShape"}, {"gather", "Gather"}, {"gather_elements", "GatherElements"},
            {"gather_nd", "GatherND"}, {"scatter_elements", "ScatterElements"}, {"scatter_nd", "ScatterND"}, {"reverse_sequence", "ReverseSequence"},
            {"compress", "Compress"}, {"non_zero", "NonZero"}, {"unique", "Unique"}, {"one_hot", "OneHot"}, {"nms", "NonMaxSuppression"}, {"resize", "Resize"},
@@ -179,6 +204,8 @@ void add_shapes_and_sums(std::vector<WriteRow>& rows) {
     rows.push_back({page, op});
   rows.push_back({.page = "cumprod", .op_type = "CumProd", .since = 26});
   rows.push_back({.page = "reshape", .op_type = "Reshape", .renames = {{"allow_zero", "allowzero"}}});
+  rows.push_back({.page = "range", .op_type = "Range", .write = write_range});
+  rows.push_back({.page = "space_to_depth", .op_type = "SpaceToDepth", .write = write_space_to_depth});
   rows.push_back({.page = "split", .op_type = "Split", .write = write_split});
   rows.push_back({.page = "tensor_scatter", .op_type = "TensorScatter", .since = 24});
   for (auto [page, op] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
@@ -194,7 +221,7 @@ void add_networks(std::vector<WriteRow>& rows) {
            {"roi_align", "RoiAlign"}, {"layer_norm", "LayerNormalization"}, {"group_norm", "GroupNormalization"}, {"instance_norm", "InstanceNormalization"},
            {"lrn", "LRN"}, {"lp_norm", "LpNormalization"}, {"mean_variance_norm", "MeanVarianceNormalization"}, {"dynamic_quantize_linear", "DynamicQuantizeLinear"},
            {"matmul_integer", "MatMulInteger"}, {"conv_integer", "ConvInteger"}, {"qlinear_matmul", "QLinearMatMul"}, {"qlinear_conv", "QLinearConv"}, {"rnn", "RNN"},
-           {"gru", "GRU"}, {"lstm", "LSTM"}, {"nll_loss", "NegativeLogLikelihoodLoss"}, {"softmax_cross_entropy", "SoftmaxCrossEntropyLoss"}, {"dropout", "Dropout"},
+           {"gru", "GRU"}, {"lstm", "LSTM"}, {"nll_loss", "NegativeLogLikelihoodLoss"}, {"softmax_cross_entropy", "SoftmaxCrossEntropyLoss"}, 
            {"col2im", "Col2Im"}})
     rows.push_back({page, op});
   rows.push_back({.page = "gemm", .op_type = "Gemm", .renames = {{"trans_a", "transA"}, {"trans_b", "transB"}}});
@@ -221,6 +248,7 @@ void add_the_rest(std::vector<WriteRow>& rows) {
            {"string_split", "StringSplit"}, {"string_normalizer", "StringNormalizer"}, {"regex_full_match", "RegexFullMatch"}, {"tfidf_vectorizer", "TfIdfVectorizer"},
            {"image_decoder", "ImageDecoder"}})
     rows.push_back({page, op});
+  rows.push_back({.page = "dropout", .op_type = "Dropout", .write = write_dropout});
   rows.push_back({.page = "optional", .op_type = "Optional", .write = write_optional});
   rows.push_back({.page = "random_normal", .op_type = "RandomNormal", .write = write_random<0>});
   rows.push_back({.page = "random_uniform", .op_type = "RandomUniform", .write = write_random<1>});

@@ -127,11 +127,19 @@ WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view
 
 // ---- names ------------------------------------------------------------------------------------------
 
-std::string ModelWriter::fresh_name(std::string_view stem) {
-  std::string name(stem.empty() ? "v" : stem);
-  for (int i = 1; !taken_.insert(name).second; ++i) name = fmt::format("{}_{}", stem.empty() ? "v" : stem, i);
+namespace {
+
+// Counts on from the number of names taken, so that many equal stems do not walk over each other.
+std::string unique_in(std::set<std::string, std::less<>>& taken, std::string_view stem) {
+  std::string name(stem);
+  for (std::size_t i = taken.size(); !taken.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
   return name;
 }
+
+}  // namespace
+
+std::string ModelWriter::fresh_name(std::string_view stem) { return unique_in(taken_, stem.empty() ? "v" : stem); }
+std::string ModelWriter::fresh_node_name(std::string_view stem) { return unique_in(taken_nodes_, stem); }
 
 void ModelWriter::need(std::string_view domain, int version) {
   auto [it, fresh] = opsets_.try_emplace(std::string(domain), version);
@@ -189,7 +197,6 @@ Result<std::string> ModelWriter::model(const Graph& source) {
   const std::unique_ptr<Graph> g = source.clone();
   decompose_unwritten(*g, problems_);
   drop_dead_nodes(*g);
-  for (const std::string& name : g->output_names()) static_cast<void>(name);
   need("", std::max(kOldestWritten, version_for_types(*g)));
   WireWriter body = graph(*g, false);
   for (const Value* v : g->inputs()) body.message(11, WireWriter().text(1, names_[v]).message(2, type_proto(v->type())));

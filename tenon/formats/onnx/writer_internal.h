@@ -39,6 +39,8 @@ class ModelWriter {
 
   std::string& name_of(const Value* v) { return names_[v]; }
   std::string fresh_name(std::string_view stem);
+  /// Names of nodes live apart from those of values; readers refuse two of one name.
+  std::string fresh_node_name(std::string_view stem);
   void need(std::string_view domain, int version);
   void lose(std::string text) { written_.lost.push_back(std::move(text)); }
   void problem(Error e) { problems_.push_back(std::move(e)); }
@@ -53,7 +55,7 @@ class ModelWriter {
   Written written_;
   std::vector<Error> problems_;
   std::unordered_map<const Value*, std::string> names_;  // looked up only
-  std::set<std::string, std::less<>> taken_;
+  std::set<std::string, std::less<>> taken_, taken_nodes_;
   std::map<std::string, int, std::less<>> opsets_;
 };
 
