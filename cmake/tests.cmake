@@ -51,8 +51,10 @@ target_link_libraries(tenon_tests PRIVATE tenon_engine tenon_autograd GTest::gte
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
 add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)
 set_tests_properties(headers PROPERTIES LABELS "lint;slow" TIMEOUT 3600)
-# Runs folders of ONNX backend cases on the interpreter.
-add_executable(tenon_onnx_suite ${PROJECT_SOURCE_DIR}/tests/onnx/suite.cpp)
-target_link_libraries(tenon_onnx_suite PRIVATE tenon_formats)
-add_executable(tenon_onnx_rewrite ${PROJECT_SOURCE_DIR}/tests/onnx/rewrite.cpp)
-target_link_libraries(tenon_onnx_rewrite PRIVATE tenon_formats)
+# ONNX: folders of backend cases on the interpreter, and models written again for other engines (label slow).
+foreach(program suite rewrite)
+  add_executable(tenon_onnx_${program} ${PROJECT_SOURCE_DIR}/tests/onnx/${program}.cpp)
+  target_link_libraries(tenon_onnx_${program} PRIVATE tenon_formats)
+endforeach()
+list(APPEND TENON_TEST_ENVIRONMENT "TENON_ONNX_SUITE=$<TARGET_FILE:tenon_onnx_suite>" "TENON_ONNX_REWRITE=$<TARGET_FILE:tenon_onnx_rewrite>")
+tenon_python_tests(onnx onnx slow)
