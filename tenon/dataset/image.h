@@ -1,4 +1,5 @@
-// Pictures in memory, read from PNG and JPEG, written as PNG.
+// Pictures in memory, read from PNG, JPEG, WebP, TIFF, JPEG 2000, BMP and portable anymaps, written as
+// PNG.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ struct Rect {
 
 /// Decodes by the magic bytes. PNG: every colour type, depth, palette, transparency and interlace;
 /// 16-bit samples are scaled to 8. JPEG: baseline and progressive, grey, YCbCr, CMYK and YCCK
-/// (turned to RGB); an EXIF orientation is ignored, as Pillow does. Cut-off or corrupt data are an
+/// (turned to RGB); an EXIF orientation is ignored, as Pillow does. Of the other formats the first
+/// picture, in 8 bits a channel. Cut-off or corrupt data are an
 /// error, not a grey patch.
 Result<Image> decode_image(std::span<const std::byte> bytes, ImageLimits limits = {});
 Result<Image> read_image(const std::filesystem::path& path, ImageLimits limits = {});

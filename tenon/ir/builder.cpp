@@ -184,8 +184,35 @@ std::optional<std::vector<Dim>> infer_contents(const Node& node) {
   const Call c(node);
   if (node.op().contents) return node.op().contents(c);
   if (node.op().scalar) return scalar_contents(c);
-  if (node.op().has(Trait::movement)) return movement_contents(c);
+  if (node.op().has(Trait::movement) && node.op().eval) return movement_contents(c);  // a decomposition would come back here
   return std::nullopt;
+}
+
+Result<std::unique_ptr<Graph>> Builder::differentiate(const Graph& region, const std::vector<bool>&, const std::vector<bool>&) {
+  return unsupported("gradients through region {}: this builder does not differentiate regions", region.name());
+}
+
+Values inline_graph(Builder& builder, const Graph& graph, const Values& inputs) {
+  TENON_CHECK(inputs.size() == graph.inputs().size(), "graph {} takes {} inputs but {} are given", graph.name(), graph.inputs().size(), inputs.size());
+  std::map<const Value*, Value*> here;
+  for (std::size_t i = 0; i < inputs.size(); ++i) here[graph.inputs()[i]] = inputs[i];
+  const auto read = [&](const Value* v) -> Value* {
+    if (!v) return nullptr;
+    Value*& known = here[v];
+    if (!known && v->is_constant()) known = builder.constant(v->tensor());
+    return known;
+  };
+  for (const Node* node : graph.nodes()) {
+    Values args;
+    for (const Value* v : node->inputs()) args.push_back(read(v));
+    std::vector<std::unique_ptr<Graph>> regions;
+    for (const auto& r : node->regions()) regions.push_back(r->clone());
+    const Values out = builder.call(node->op(), std::move(args), node->attrs(), std::move(regions), static_cast<int>(node->outputs().size()));
+    for (std::size_t i = 0; i < node->outputs().size(); ++i) here[node->outputs()[i]] = out[i];
+  }
+  Values outputs;
+  for (const Value* v : graph.outputs()) outputs.push_back(read(v));
+  return outputs;
 }
 
 Values GraphBuilder::call(const Operator& op, Values inputs, Attrs attrs, std::vector<std::unique_ptr<Graph>> regions, int num_outputs) {

@@ -23,6 +23,12 @@ class Builder {
   virtual void fail(Error error) = 0;
   /// The graph that calls go to.
   virtual Graph& graph() = 0;
+  /// Differentiates a region, for the gradient rules of control flow (docs/design_autograd.md). Of
+  /// `region`, y = f(x), the result computes dx from x and dy: its inputs are those of `region`, then
+  /// one dy for each output that is `seeded`; its outputs are the gradients of the inputs that are
+  /// `wanted`, in order, zeros where nothing depends on an input. autograd/ implements it; without it
+  /// the answer is unsupported.
+  virtual Result<std::unique_ptr<Graph>> differentiate(const Graph& region, const std::vector<bool>& seeded, const std::vector<bool>& wanted);
 };
 
 /// Appends to a graph (or inserts before a node), inferring types as it goes.
@@ -50,6 +56,9 @@ class GraphBuilder : public Builder {
   std::string name_;
   Origin origin_;
 };
+
+/// Applies the nodes of `graph` to `inputs`, as if it were one operator: its outputs.
+Values inline_graph(Builder& builder, const Graph& graph, const Values& inputs);
 
 /// Checks inputs and attributes against the page: number, element types, type variables, attribute
 /// names and kinds. All problems of the call in one error.

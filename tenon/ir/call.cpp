@@ -99,7 +99,7 @@ Result<int> Call::axis(std::int64_t axis, int ndim) const {
 
 Dim Call::fresh_dim(std::string_view stem) const {
   // Named after the node, so that inferring twice gives the same symbol.
-  return Dim::symbol(fmt::format("{}_{}${}", op().name, stem, node_.id()));
+  return Dim::symbol(fmt::format("{}_{}${}{}", op().name, stem, node_.graph() ? node_.graph()->symbol_scope() : "", node_.id()));
 }
 
 Dim Call::bytes_in() const {

@@ -167,7 +167,10 @@ Dim Graph::fresh_symbol(std::string_view stem) { return Dim::symbol(fmt::format(
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>(name_);
   std::unordered_map<const Value*, Value*> map;  // looked up only, never walked
-  for (Value* v : inputs_) map[v] = copy->add_input(v->name_, v->type_);
+  for (Value* v : inputs_) {
+    map[v] = copy->add_input(v->name_, v->type_);
+    map[v]->contents_ = v->contents_;
+  }
   for (Value* v : constants()) {
     map[v] = copy->add_constant(v->name_, v->tensor_);
     map[v]->trainable = v->trainable;
@@ -192,6 +195,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   copy->constraints_ = constraints_;
   copy->metadata_ = metadata_;
   copy->next_symbol_ = next_symbol_;
+  copy->symbol_scope_ = symbol_scope_;
   return copy;
 }
 

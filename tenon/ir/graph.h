@@ -193,6 +193,10 @@ class Graph {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// A symbol that no dim of this graph uses yet, for sizes that only the data tells.
   Dim fresh_symbol(std::string_view stem);
+  /// Put into the names of sizes that only the data tells, so that those of a region and of the graph
+  /// around it differ. Empty for a graph that is no region; inference of control flow sets it.
+  const std::string& symbol_scope() const { return symbol_scope_; }
+  void set_symbol_scope(std::string scope) { symbol_scope_ = std::move(scope); }
 
   /// A deep copy; tensors share storage.
   std::unique_ptr<Graph> clone() const;
@@ -209,6 +213,7 @@ class Graph {
   Values inputs_, outputs_;
   std::vector<std::string> output_names_;
   Node *first_ = nullptr, *last_ = nullptr;
+  std::string symbol_scope_;
   int num_nodes_ = 0, next_value_id_ = 0, next_node_id_ = 0, next_symbol_ = 0;
   std::vector<Constraint> constraints_;
   std::map<std::string, std::string> metadata_;

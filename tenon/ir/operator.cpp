@@ -146,6 +146,14 @@ Sample Sample::given(int input, Tensor values) && {
 }
 
 Sample Sample::absent(int input) && { inputs[static_cast<std::size_t>(input)].absent = true; return std::move(*this); }
+Sample Sample::sequence(int input, std::vector<Tensor> items) && {
+  auto& in = inputs[static_cast<std::size_t>(input)];
+  in.is_sequence = true;
+  in.items = std::move(items);
+  return std::move(*this);
+}
+
+Sample Sample::optional(int input) && { inputs[static_cast<std::size_t>(input)].is_optional = true; return std::move(*this); }
 Sample Sample::distinct() && { for (auto& in : inputs) in.distinct = true; return std::move(*this); }
 Sample Sample::outputs(int n) && { num_outputs = n; return std::move(*this); }
 Sample Sample::without_gradient(std::string why) && { no_gradient_because = std::move(why); return std::move(*this); }

@@ -130,6 +130,9 @@ struct SampleInput {
   bool distinct = false;          // all values differ by a margin (kinks and ties stay away)
   bool constant = false;          // known when types are inferred
   Tensor values;                  // given values, when defined
+  std::vector<Tensor> items;      // of a sequence
+  bool is_sequence = false;
+  bool is_optional = false;       // the type is optional(...) of what is given
 };
 
 /// A call that tests run on every facet. Built with sample({{2, 3}, {3}}) and refined by chaining.
@@ -154,6 +157,10 @@ struct Sample {
   /// The same, but not known at inference.
   Sample given(int input, Tensor values) &&;
   Sample absent(int input) &&;
+  /// Input `input` is a sequence of these tensors.
+  Sample sequence(int input, std::vector<Tensor> items) &&;
+  /// The type of input `input` is an optional of what it holds.
+  Sample optional(int input) &&;
   Sample distinct() &&;
   Sample outputs(int n) &&;
   Sample without_gradient(std::string why) &&;

@@ -43,6 +43,7 @@ std::vector<double> spaced(std::size_t n, double low, double high, Numbers& numb
 
 Datum invent(const SampleInput& in, Numbers& numbers) {
   if (in.absent) return Datum();
+  if (in.is_sequence) return Datum::sequence(std::vector<Datum>(in.items.begin(), in.items.end()));
   if (in.values.defined()) return Datum(in.values);
   if (in.dtype == DType::string) return Datum(invent_text(in, numbers));
   const auto n = static_cast<std::size_t>(num_elements(in.dims));
@@ -57,6 +58,20 @@ Datum invent(const SampleInput& in, Numbers& numbers) {
     return Datum(from_complexes(z, in.dtype, in.dims));
   }
   return Datum(from_doubles(v, in.dtype, in.dims));
+}
+
+// The type that a graph's input has for this value; items of a sequence may differ in size.
+Type type_for(const SampleInput& in, const Datum& d) {
+  Type type;
+  if (d.is_tensor()) {
+    type = Type::of(d.tensor());
+  } else {
+    Type item = in.items.empty() ? Type::unranked(in.dtype) : Type::of(in.items.front());
+    for (const Tensor& t : in.items)
+      if (t.dims() != in.items.front().dims()) item = Type::unranked(t.dtype());
+    type = Type::sequence(item);
+  }
+  return in.is_optional ? Type::optional(type) : type;
 }
 
 double difference(double a, double b) {
@@ -249,7 +264,7 @@ std::unique_ptr<Graph> Instance::graph_for(const Datums& inputs, Status& status)
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].is_absent()) values.push_back(nullptr);
     else if (sample_.inputs[i].constant) values.push_back(graph->add_constant(fmt::format("x{}", i), inputs[i].tensor()));
-    else values.push_back(graph->add_input(fmt::format("x{}", i), Type::of(inputs[i].tensor())));
+    else values.push_back(graph->add_input(fmt::format("x{}", i), type_for(sample_.inputs[i], inputs[i])));
   }
   builder.call(op_, std::move(values), sample_.attrs, {}, sample_.num_outputs);
   status = builder.take_status();
