@@ -1,6 +1,7 @@
 // Radix-2 transform and Bluestein's convolution.
 #include "tenon/ops/fourier.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>

@@ -26,7 +26,7 @@ Result<Datums> eval(const EvalCall& e) {
 Values gradient(B g, const Call& c, const Values& dys) {
   Attrs attrs = c.node().attrs();
   attrs.set("extrapolation_value", 0.0);
-  Values dxs = {g.resize({dys[0], c.value(2), c.value(3), c.value(4)}, attrs)};
+  Values dxs = {g.resize(Values{dys[0], c.value(2), c.value(3), c.value(4)}, attrs)};
   dxs.resize(5, nullptr);
   return dxs;
 }
