@@ -48,7 +48,7 @@ Result<Pooled> pool(const EvalCall& e, std::int64_t rows, std::int64_t cols) {
   Pooled out;
   for (std::int64_t r = 0; r < e.in(1).dim(0); ++r) {
     const double* roi = rois.data() + r * 5;
-    const auto batch = static_cast<std::int64_t>(roi[0]);
+    const auto batch = std::llround(roi[0]);
     if (batch < 0 || batch >= x.dim(0)) return invalid("max_roi_pool: region {} is of picture {} but there are {}", r, batch, x.dim(0));
     double at[4];
     for (int i = 0; i < 4; ++i) at[i] = std::round(roi[i + 1] * scale);
@@ -109,7 +109,7 @@ OpPage max_roi_pool() {
           .cost = cost,
           .sharding = sharding,
           .samples = {sample({{2, 4, 6, 5}, {2, 5}}).distinct().given(1, rois({1, 0, 1, 3, 4, 0, 2, 2, 9, 9})).with({{"pooled_shape", Attr::Integers{2, 2}}}),
-                      sample({{1, 2, 6, 5}, {1, 5}}).distinct().given(1, rois({0, 2, 1, 8, 7})).outputs(2).with({{"pooled_shape", Attr::Integers{3, 2}}, {"spatial_scale", 0.5}}),
+                      sample({{1, 2, 6, 5}, {1, 5}}).distinct().given(1, rois({0, 2.4f, 1.4f, 8.2f, 7.2f})).outputs(2).with({{"pooled_shape", Attr::Integers{3, 2}}, {"spatial_scale", 0.5}}),
                       rejects({{1, 2, 6, 5}, {1, 4}}, "rois.cols is 4 but 5 is 5").with({{"pooled_shape", Attr::Integers{2, 2}}}),
                       rejects({{1, 2, 6, 5}, {1, 5}}, "pooled_shape has 2 sizes").with({{"pooled_shape", Attr::Integers{2}}})}};
 }

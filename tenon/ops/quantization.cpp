@@ -25,7 +25,7 @@ std::vector<AttrSpec> quantization_attrs() { return {{"axis", 1}, {"block_size",
 Result<bool> check_granularity(const Call& c) {
   const Type &x = c.in(0), &scale = c.in(1);
   if (!x.ranked() || !scale.ranked()) return true;
-  if (c.has(2) && c.in(2).ranked()) {
+  if (c.has(2) && c.in(2).ranked() && !(is_per_tensor(scale) && is_per_tensor(c.in(2)))) {
     TENON_EXPECT(c.in(2).ndim() == scale.ndim(), "zero_point has the shape of scale", scale, c.in(2));
     for (int i = 0; i < scale.ndim(); ++i) TENON_EXPECT_SAME(c.in(2).dim(i), scale.dim(i), "zero_point.size == scale.size");
   }
@@ -67,12 +67,12 @@ Result<Factors> sharding_quantization(const Call& c) {
     } else {
       parameter = {x[static_cast<std::size_t>(axis)]};
     }
-  } else {
-    parameter.assign(static_cast<std::size_t>(c.in(1).ndim()), "");
   }
   Factors f;
   f.inputs = {x, parameter};
   if (c.num_inputs() > 2) f.inputs.push_back(c.has(2) ? parameter : std::vector<std::string>{});
+  if (is_per_tensor(c.in(1)))  // a scale of no axes or of one may meet a zero point of the other kind
+    for (int i = 1; i < c.num_inputs(); ++i) f.inputs[static_cast<std::size_t>(i)].assign(c.has(i) ? static_cast<std::size_t>(c.in(i).ndim()) : 0, "");
   f.outputs = {x};
   return f;
 }

@@ -57,6 +57,9 @@ Result<Factors> sharding_update(const Call& c, int num_states) {
   for (int i = 0; i < 2; ++i) f.inputs.emplace_back(static_cast<std::size_t>(c.in(i).ndim()), "");
   for (int i = 2; i < c.num_inputs(); ++i) f.inputs.push_back(names((i - 2) % n, c.in(i)));
   for (int i = 0; i < c.num_outputs(); ++i) f.outputs.push_back(names(i % n, c.out(i)));
+  // A factor of one tensor would count as a sum for the results of the others.
+  if (n > 1)
+    for (const auto& axes : f.inputs) f.whole_factors.insert(f.whole_factors.end(), axes.begin(), axes.end());
   return f;
 }
 

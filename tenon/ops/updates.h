@@ -14,7 +14,7 @@ Result<Types> infer_update(const Call& c, int num_states);
 using UpdateRule = Values (*)(B g, const Call& c, const Values& tensors, Value* rate, Value* count);
 /// The rule applied to every tensor; results ordered as the inputs are, without gradients.
 Values update_all(B g, const Call& c, int num_states, UpdateRule rule);
-/// Elements are independent.
+/// Elements are independent; with several tensors they stay whole.
 Result<Factors> sharding_update(const Call& c, int num_states);
 
 }  // namespace tenon::ops
