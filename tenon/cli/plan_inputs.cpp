@@ -1,17 +1,23 @@
 #include "tenon/cli/plan_inputs.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 #include "tenon/base/file.h"
+#include "tenon/migrate/invent.h"
+#include "tenon/migrate/model_file.h"
+#include "tenon/planner/graph_workload.h"
 
 namespace tenon::cli {
 namespace {
 
 using namespace tenon::planner;
 
-Result<ModelSpec> model_of(const PlanInputs& inputs, const PlanFile& file) {
-  if (!inputs.model.empty()) return load_model(inputs.model);
-  if (!file.model_json.empty()) return parse_model(file.model_json, inputs.plan + ": model");
+Result<Workload> workload_for(const PlanInputs& inputs, const PlanFile& file) {
+  if (!inputs.model.empty()) return load_workload(inputs.model);
+  if (!file.model_json.empty()) {
+    return workload_of(TENON_TRY(parse_model(file.model_json, inputs.plan + ": model")));
+  }
   return invalid("no model: none given, and the plan embeds none")
       .at(inputs.plan)
       .with_help("add --model");
@@ -38,16 +44,28 @@ void add_plan_inputs(CLI::App& app, PlanInputs& inputs) {
                  "a calibration's name or file; default: the device's shipped one");
 }
 
+Result<Workload> load_workload(const std::string& model) {
+  const std::filesystem::path path(model);
+  const bool is_spec = path.extension() == ".toml" || path.extension() == ".json";
+  if (is_spec || !std::filesystem::exists(path)) return workload_of(TENON_TRY(load_model(model)));
+  const auto file = TENON_TRY(migrate::open_model(path, {.free_batch = true}));
+  const Bindings sizes = TENON_TRY(migrate::choose_sizes(*file.graph, {}));
+  Workload workload = TENON_TRY(workload_of(*file.graph, GraphSizes{sizes, 1}));
+  workload.name = path.filename().string();
+  return workload;
+}
+
 Result<LoadedPlan> load_plan(const PlanInputs& inputs) {
   const PlanFile file = TENON_TRY(parse_plan(TENON_TRY(read_file(inputs.plan)), inputs.plan));
-  ModelSpec model = TENON_TRY(model_of(inputs, file));
+  Workload workload = TENON_TRY(workload_for(inputs, file));
   Cluster cluster = TENON_TRY(cluster_of(inputs, file));
   Pricer::Calibrations calibrations;
   if (!inputs.calibration.empty()) {
     calibrations.push_back(TENON_TRY(load_calibration(inputs.calibration)));
   }
-  Pricer pricer(workload_of(model), std::move(cluster), std::move(calibrations));
-  return LoadedPlan{file.plan, std::move(model), std::move(pricer)};
+  std::string name = workload.name;
+  Pricer pricer(std::move(workload), std::move(cluster), std::move(calibrations));
+  return LoadedPlan{file.plan, std::move(name), std::move(pricer)};
 }
 
 }  // namespace tenon::cli

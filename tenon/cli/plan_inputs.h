@@ -23,9 +23,12 @@ void add_plan_inputs(CLI::App& app, PlanInputs& inputs);
 
 struct LoadedPlan {
   planner::Plan plan;
-  planner::ModelSpec model;
+  std::string model;
   planner::Pricer pricer;
 };
+/// The workload of a preset, a config.json or TOML, or an ONNX or Tenon file (its inputs then hold
+/// one sample; symbolic sizes other than the batch are 64, as `tenon inspect` chooses them).
+Result<planner::Workload> load_workload(const std::string& model);
 /// Reads all of them; problems of each file are reported with its name.
 Result<LoadedPlan> load_plan(const PlanInputs& inputs);
 

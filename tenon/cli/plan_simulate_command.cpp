@@ -43,7 +43,7 @@ Result<Answer> run(const SimulateOptions& options, Context& context) {
   LoadedPlan loaded = TENON_TRY(load_plan(options.inputs));
   Simulation answer = planner::simulate(loaded.pricer, loaded.plan);
   Json json = {{"schema", "tenon.plan_simulate/1"},
-               {"model", loaded.model.name},
+               {"model", loaded.model},
                {"cluster", loaded.pricer.cluster().name},
                {"valid", answer.valid}};
   if (options.events && answer.prediction) {
@@ -52,7 +52,7 @@ Result<Answer> run(const SimulateOptions& options, Context& context) {
   json["problems"] = to_json(answer.problems);
   json["prediction"] = answer.prediction ? Json(to_json(*answer.prediction)) : Json(nullptr);
   json["plan"] = to_json(loaded.plan);
-  std::string text = fmt::format("{} on {}: {}\n", loaded.model.name, loaded.pricer.cluster().name,
+  std::string text = fmt::format("{} on {}: {}\n", loaded.model, loaded.pricer.cluster().name,
                                  summary(loaded.plan));
   if (answer.prediction) text += text_of(*answer.prediction);
   text += text_of(answer.problems);
