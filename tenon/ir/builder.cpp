@@ -5,6 +5,9 @@
 #include <map>
 
 namespace tenon {
+
+extern thread_local bool size_was_asked_without_rank;  // type.cpp
+
 namespace {
 
 Evaluate g_evaluate = nullptr;
@@ -169,10 +172,56 @@ Status check_call(const Operator& op, const Values& inputs, const Attrs& attrs) 
   return invalid("{}: {}", op.name, text);
 }
 
+namespace {
+
+bool lacks_rank(const Value* v) { return v && v->type().is_tensor() && !v->type().ranked(); }
+
+// Output types of the same call with `ndim` axes of unknown size wherever the rank is not known.
+Result<Types> infer_with_rank(const Node& node, int ndim) {
+  Graph graph("probe");
+  Values inputs;
+  for (const Value* v : node.inputs()) {
+    if (!v) { inputs.push_back(nullptr); continue; }
+    if (v->is_constant()) { inputs.push_back(graph.add_constant({}, v->tensor())); continue; }
+    Shape sizes;
+    for (int i = 0; lacks_rank(v) && i < ndim; ++i) sizes.push_back(Dim::symbol(fmt::format("probe{}_{}", v->id(), i)));
+    inputs.push_back(graph.add_input({}, lacks_rank(v) ? v->type().with_shape(std::move(sizes)) : v->type()));
+    if (v->contents()) inputs.back()->set_contents(*v->contents());
+  }
+  std::vector<std::unique_ptr<Graph>> regions;
+  for (const auto& r : node.regions()) regions.push_back(r->clone());
+  const Node* probe = graph.add_node(node.op(), std::move(inputs), node.attrs(), std::move(regions), static_cast<int>(node.outputs().size()));
+  return node.op().infer(Call(*probe));
+}
+
+// What does not depend on the rank: element types, and sizes where every rank that is possible agrees
+// with what the page said.
+Result<Types> infer_without_rank(const Node& node, Result<Types> said, bool asked_sizes) {
+  constexpr int kMaxRank = 6;
+  std::optional<Types> common;
+  bool same_rank = true;
+  for (int ndim = 0; ndim <= kMaxRank; ++ndim) {
+    auto types = infer_with_rank(node, ndim);
+    if (!types.ok()) continue;
+    if (!common) { common = std::move(*types); continue; }
+    for (std::size_t i = 0; i < types->size() && i < common->size(); ++i)
+      same_rank = same_rank && (*types)[i].ndim() == (*common)[i].ndim() && (*types)[i].ranked() == (*common)[i].ranked();
+  }
+  if (!common) return said;  // no rank is possible: the page's error stands, if it has one
+  if (said.ok() && !asked_sizes && same_rank && !said->empty() && (*said)[0].ndim() == (*common)[0].ndim()) return said;
+  for (Type& t : *common)
+    if (t.is_tensor()) t = Type::unranked(t.dtype());
+  return std::move(*common);
+}
+
+}  // namespace
+
 Result<Types> infer(const Node& node, std::vector<Constraint>* constraints) {
   const Operator& op = node.op();
   TENON_TRY(check_call(op, node.inputs(), node.attrs()));
+  size_was_asked_without_rank = false;
   auto types = op.infer(Call(node, constraints));
+  if (std::any_of(node.inputs().begin(), node.inputs().end(), lacks_rank)) types = infer_without_rank(node, std::move(types), size_was_asked_without_rank);
   if (types.ok()) return types;
   Error e = std::move(types).error();
   if (!e.message.starts_with(op.name)) e.message = fmt::format("{}: {}", op.name, e.message);

@@ -56,10 +56,25 @@ Verdict accepts_tensor(const Type& type, const Tensor& t, Bindings& bindings) {
 
 }  // namespace
 
-const Dim& Type::dim(int axis) const { return shape_[axis_index(axis, shape_.size())]; }
+// Set when a size was asked of a tensor without rank; inference (builder.cpp) looks at it and then
+// answers without rank itself, so that a page which forgets the case is not wrong, only vague.
+thread_local bool size_was_asked_without_rank = false;
+
+const Dim& Type::dim(int axis) const {
+  if (is_tensor() && !ranked_) {
+    static const Dim unknown = Dim::symbol("?");
+    size_was_asked_without_rank = true;
+    return unknown;
+  }
+  return shape_[axis_index(axis, shape_.size())];
+}
 
 Type Type::with_dim(int axis, Dim size) const {
   Type t = *this;
+  if (is_tensor() && !ranked_) {
+    size_was_asked_without_rank = true;
+    return t;
+  }
   t.shape_[axis_index(axis, shape_.size())] = std::move(size);
   return t;
 }
