@@ -116,13 +116,12 @@ Value* widened(B g, Value* x) {
 Value* folded_count(B g, const Call& c, DType dtype) {
   auto axes = reduced_axes(c);
   if (!axes.ok()) { g.builder().fail(std::move(axes).error()); return nullptr; }
-  Value* at = c.value(1);
-  if (*axes) {
-    Dim count(1);
-    for (int a : **axes) count *= c.in(0).dim(a);
-    if (auto known = count.known()) return g.number(static_cast<double>(*known), dtype);
-    at = g.ints(std::vector<std::int64_t>((*axes)->begin(), (*axes)->end()));
-  }
+  // Axes that only the run knows may be none, which means all: counted by summing ones.
+  if (!*axes) return g.reduce_sum(reduction_args(c, g.expand(g.number(1, dtype), g.shape(c.value(0)))), c.node().attrs());
+  Dim count(1);
+  for (int a : **axes) count *= c.in(0).dim(a);
+  if (auto known = count.known()) return g.number(static_cast<double>(*known), dtype);
+  Value* at = g.ints(std::vector<std::int64_t>((*axes)->begin(), (*axes)->end()));
   return g.cast_to(g.reduce_prod(g.gather(g.shape(c.value(0)), at), Attrs{{"keepdims", false}}), dtype);
 }
 
