@@ -58,3 +58,5 @@ foreach(program suite rewrite)
 endforeach()
 list(APPEND TENON_TEST_ENVIRONMENT "TENON_ONNX_SUITE=$<TARGET_FILE:tenon_onnx_suite>" "TENON_ONNX_REWRITE=$<TARGET_FILE:tenon_onnx_rewrite>")
 tenon_python_tests(onnx onnx slow)
+# Trained models against ONNX Runtime and against the answers that people see (a minute).
+tenon_python_tests(models models model)
