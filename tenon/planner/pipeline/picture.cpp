@@ -52,7 +52,45 @@ double work_of(const Schedule& schedule, int device) {
   return work;
 }
 
+const char* colour(char letter) {
+  switch (letter) {
+    case 'F':
+      return "#2b6cb0";
+    case 'f':
+      return "#63a4e0";
+    case 'B':
+      return "#dd6b20";
+    case 'b':
+      return "#f6ad55";
+    default:
+      return "#48a868";  // W and w
+  }
+}
+
 }  // namespace
+
+std::string timeline_svg(const Schedule& schedule, const ScheduleTiming& timing, int columns) {
+  const int p = schedule.placement.devices(), height = p > 24 ? 6 : 14;
+  std::string svg =
+      fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" width=\"{}\">\n",
+                  columns + 40, p * (height + 2), columns + 40);
+  for (int d = 0; d < p && timing.wall > 0; ++d) {
+    const std::string line = line_of(schedule, timing, d, timing.wall / columns, columns);
+    const int y = d * (height + 2);
+    if (height > 10)
+      svg += fmt::format("<text x=\"0\" y=\"{}\" font-size=\"10\">{}</text>\n", y + 11, d);
+    for (int from = 0; from < columns;) {
+      int to = from + 1;
+      while (to < columns && line[to] == line[from]) ++to;
+      if (line[from] != '.') {
+        svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
+                           30 + from, y, to - from, height, colour(line[from]));
+      }
+      from = to;
+    }
+  }
+  return svg + "</svg>\n";
+}
 
 std::string picture(const Schedule& schedule, const ScheduleTiming& timing,
                     const std::vector<double>& peaks, int columns) {

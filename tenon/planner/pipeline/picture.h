@@ -14,4 +14,7 @@ namespace tenon::planner {
 std::string picture(const Schedule& schedule, const ScheduleTiming& timing,
                     const std::vector<double>& peaks, int columns = 96);
 
+/// The same as an SVG element: runs of slices with the same work become one box.
+std::string timeline_svg(const Schedule& schedule, const ScheduleTiming& timing, int columns = 700);
+
 }  // namespace tenon::planner

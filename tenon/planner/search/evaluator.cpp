@@ -10,6 +10,7 @@
 namespace tenon::planner {
 namespace {
 
+constexpr std::size_t most_top = 16;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 template <class T>
@@ -80,7 +81,10 @@ Metrics metrics_of(const Pricer& pricer, const Plan& plan, const Price& price) {
 }
 
 Evaluator::Evaluator(Pricer& pricer, const SearchRequest& request)
-    : pricer_(pricer), request_(request), num_devices_(pricer.cluster().num_devices()) {
+    : pricer_(pricer),
+      request_(request),
+      num_devices_(pricer.cluster().num_devices()),
+      homogeneous_(pricer.cluster().is_homogeneous()) {
   if (request_.clock) started_ = request_.clock();
 }
 
@@ -138,11 +142,21 @@ void Evaluator::record(const Plan& plan, const Price& price, const Metrics& metr
   const auto at = of_mesh_.find(key);
   const bool leads_mesh = at == of_mesh_.end() || value < at->second.value;
   if (request_.objective == Objective::pareto) record_pareto({plan, price, metrics, value});
+  if (top_.size() < most_top || value < top_.back().value)
+    record_top({plan, price, metrics, value});
   if (!leads_mesh) return;
   of_mesh_[key] = {plan, price, metrics, value};
   if (!leads) return;
   best_ = std::make_unique<Candidate>(Candidate{plan, price, metrics, value});
   progress_.emplace_back(count_, value);
+}
+
+void Evaluator::record_top(const Candidate& candidate) {
+  const auto at =
+      std::upper_bound(top_.begin(), top_.end(), candidate,
+                       [](const Candidate& a, const Candidate& b) { return a.value < b.value; });
+  top_.insert(at, candidate);
+  if (top_.size() > most_top) top_.pop_back();
 }
 
 void Evaluator::record_pareto(const Candidate& candidate) {
@@ -179,6 +193,13 @@ std::vector<Candidate> Evaluator::leaders(std::size_t count) const {
   std::stable_sort(all.begin(), all.end(),
                    [](const Candidate& a, const Candidate& b) { return a.value < b.value; });
   if (all.size() > count) all.resize(count);
+  for (const Candidate& other : top_) {
+    if (all.size() >= std::min<std::size_t>(count, 8)) break;
+    const bool known = std::any_of(all.begin(), all.end(), [&](const Candidate& c) {
+      return summary(c.plan) == summary(other.plan);
+    });
+    if (!known) all.push_back(other);
+  }
   return all;
 }
 

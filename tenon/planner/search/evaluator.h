@@ -44,7 +44,8 @@ class Evaluator {
   bool has_best() const { return best_ != nullptr; }
   double best_value() const { return best_ ? best_->value : 1e300; }
   const Candidate& best() const { return *best_; }
-  /// The best of each division of the devices, best first.
+  /// The best of each division of the devices and schedule, best first; where these are few, other
+  /// good plans after them.
   std::vector<Candidate> leaders(std::size_t count) const;
   std::vector<Candidate> pareto() const;
   /// The plan that needs the least memory, fitting or not; for saying what would make it feasible.
@@ -57,6 +58,7 @@ class Evaluator {
   const Workload& workload() const { return pricer_.workload(); }
   const SearchRequest& request() const { return request_; }
   std::int64_t num_devices() const { return num_devices_; }
+  bool homogeneous() const { return homogeneous_; }
   double value_of(const Metrics& metrics) const;
   /// Whether no plan that computes for this long can be the answer.
   bool hopeless(double compute_seconds) const;
@@ -64,17 +66,20 @@ class Evaluator {
  private:
   using MeshKey = std::array<int, 5>;
   void record(const Plan& plan, const Price& price, const Metrics& metrics, double value);
+  void record_top(const Candidate& candidate);
   void record_pareto(const Candidate& candidate);
 
   Pricer& pricer_;
   const SearchRequest& request_;
   const std::int64_t num_devices_;
+  const bool homogeneous_;
   double started_ = 0;
   std::int64_t count_ = 0, polls_ = 0;
   std::string stopped_by_;
   std::unordered_map<std::uint64_t, Outcome> seen_;
   std::map<MeshKey, Candidate> of_mesh_;
   std::vector<std::pair<std::int64_t, double>> progress_;  // configurations, best value
+  std::vector<Candidate> top_;  // the best plans whatever their division, best first
   std::vector<Candidate> front_;
   std::unique_ptr<Candidate> best_, leanest_;
 };

@@ -22,6 +22,13 @@ const T& pick(const std::vector<T>& values, CounterRandom& random) {
   return values[random.below(static_cast<std::uint32_t>(values.size()))];
 }
 
+// At least one layer a stage, the rest where the dice fall.
+std::vector<int> drawn_cut(int layers, int stages, CounterRandom& random) {
+  std::vector<int> counts(stages, 1);
+  for (int left = layers - stages; left > 0; --left) ++counts[random.below(stages)];
+  return counts;
+}
+
 class Population {
  public:
   Population(Evaluator& evaluator, const SearchSpace& space, const GeneticOptions& options)
@@ -114,7 +121,7 @@ class Population {
   }
 
   Move draw_move(const Plan& plan, const Price& price, const std::vector<StagePrediction>& stages) {
-    // A quarter of the draws ignores the policy, so that no move dies out.
+    // Two in five draws ignore the policy, so that no move dies out.
     if (!options_.policy || random_.chance(0.25F))
       return static_cast<Move>(random_.below(num_moves));
     const auto p =
@@ -199,9 +206,37 @@ class Population {
 
 }  // namespace
 
+Plan drawn_plan(const std::vector<Mesh>& all_meshes, const SearchSpace& space,
+                CounterRandom& random) {
+  Plan plan = plan_of(space, pick(all_meshes, random));
+  plan.micro_batch = pick(space.micro_batch, random);
+  plan.zero_stage = pick(space.zero, random);
+  plan.recompute = pick(space.recompute, random);
+  const ScheduleChoice& choice = pick(space.schedules, random);
+  if (plan.pipeline_parallel > 1)
+    plan.schedule = choice.kind, plan.virtual_stages = choice.virtual_stages;
+  return plan;
+}
+
 void search_genetically(Evaluator& evaluator, const SearchSpace& space,
                         const std::vector<Plan>& seeds, const GeneticOptions& options) {
   Population(evaluator, space, options).run(seeds);
+}
+
+void search_randomly(Evaluator& evaluator, const SearchSpace& space, std::uint64_t seed) {
+  const std::vector<Mesh> all = meshes(space, evaluator.workload(), evaluator.num_devices());
+  if (all.empty()) return;
+  CounterRandom random(seed, 0x7261);
+  const int blocks = static_cast<int>(evaluator.workload().blocks.size());
+  // Draws repeat in small spaces: enough of them end the search too.
+  for (std::int64_t draws = 0;
+       draws < 4 * evaluator.request().max_evaluations && !evaluator.stopped(); ++draws) {
+    Plan plan = drawn_plan(all, space, random);
+    if (!evaluator.homogeneous() && plan.pipeline_parallel > 1 && random.chance(0.8F)) {
+      plan.layers_per_stage = drawn_cut(blocks, plan.pipeline_parallel, random);
+    }
+    evaluator.evaluate(plan);
+  }
 }
 
 }  // namespace tenon::planner

@@ -6,10 +6,19 @@
 
 namespace tenon::planner {
 
-/// Prices every mesh and micro-batch once, then goes through the choices of each cell from the most
-/// promising on. A cell, or a way of recomputing in it, is dropped when its computation alone
-/// already takes longer than the best plan. Deterministic; returns early when the evaluator says
-/// stop.
-void search_hierarchically(Evaluator& evaluator, const SearchSpace& space);
+/// One mesh with one micro-batch size, under the first choice of everything else.
+struct Cell {
+  Plan plan;
+  double compute = 0;   ///< seconds of computation, which no other choice in the cell makes less
+  double estimate = 0;  ///< of the objective, more where memory is short
+};
+
+/// Prices every cell once; most promising first.
+std::vector<Cell> coarse_cells(Evaluator& evaluator, const SearchSpace& space);
+
+/// Goes through all choices in the cells. A cell, or a way of recomputing in it, is dropped when
+/// its computation alone already takes longer than the best plan. Deterministic; returns early when
+/// the evaluator says stop.
+void search_cells(Evaluator& evaluator, const SearchSpace& space, const std::vector<Cell>& cells);
 
 }  // namespace tenon::planner

@@ -190,6 +190,13 @@ std::vector<Plan> even_out(const Plan& plan, const MoveContext& context) {
   };
   const auto [fastest, slowest] = extremes(seconds);
   const auto [emptiest, fullest] = extremes(bytes);
+  constexpr int few = 8;  // stages of which every pair is looked at
+  if (p <= few) {
+    for (int from = 0; from < p; ++from) {
+      for (int to = 0; to < p; ++to) shift(from, to);
+    }
+    return result;
+  }
   shift(slowest, fastest);
   shift(slowest, slowest - 1);
   shift(slowest, slowest + 1);
@@ -199,11 +206,14 @@ std::vector<Plan> even_out(const Plan& plan, const MoveContext& context) {
 }
 
 std::vector<Plan> balanced(const Plan& plan, const MoveContext& context) {
-  if (plan.pipeline_parallel == 1 || context.space.layers_fixed) return {};
-  Plan next = plan;
-  next.layers_per_stage = balanced_layers(plan, context.pricer);
-  if (next.layers_per_stage.empty()) return {};
-  return {std::move(next)};
+  std::vector<Plan> result;
+  if (plan.pipeline_parallel == 1 || context.space.layers_fixed) return result;
+  for (const double fill : {0.92, 1.0, 0.8}) {
+    Plan next = plan;
+    next.layers_per_stage = balanced_layers(plan, context.pricer, fill);
+    if (!next.layers_per_stage.empty()) result.push_back(std::move(next));
+  }
+  return result;
 }
 
 std::vector<Plan> toggled_sequence(const Plan& plan, const SearchSpace& space) {

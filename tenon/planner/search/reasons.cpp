@@ -160,9 +160,8 @@ Error why_nothing_fits(Evaluator& evaluator, const SearchSpace& space) {
   const double needed = lean->metrics.memory_bytes, there = lean->price.capacity_bytes;
   const double states = lean->price.memory.total() - lean->price.memory.activations;
   const double share = there > 0 ? needed / there : 0;
-  return error(Code::out_of_memory,
-               "the leanest plan ({}) needs {:.1f} GiB on a device that has {:.1f} GiB",
-               summary(lean->plan), needed / gib, there / gib)
+  return invalid("the leanest plan ({}) needs {:.1f} GiB on a device that has {:.1f} GiB",
+                 summary(lean->plan), needed / gib, there / gib)
       .with_help(fmt::format("the least that would do: devices of {:.0f} GiB, or about {} of these "
                              "({:.0f} % of the need is weights "
                              "and optimizer state)",

@@ -15,6 +15,14 @@ enum class Objective { time, memory, cost, energy, pareto };
 std::string_view name(Objective objective);
 const std::vector<std::string>& objective_names();
 
+/// Parts of the search, for measuring what each contributes; `full` is for use.
+enum class SearchMethod {
+  full,          ///< coarse, evolution or refinement, then every choice that can still win
+  hierarchical,  ///< coarse, then every choice that can still win, then all moves in a fixed order
+  evolutionary,  ///< coarse, then the genetic algorithm with the policy
+  random         ///< plans drawn at random, unequal stages among them
+};
+
 /// What a plan costs in each of the objectives, for one step.
 struct Metrics {
   double seconds = 0;
@@ -30,8 +38,8 @@ struct SearchRequest {
   std::int64_t max_evaluations = 400'000;                  ///< distinct valid plans priced
   double max_seconds = 60;  ///< a cap only: the result says when it was met
   std::uint64_t seed = 0;
-  std::vector<Plan> start_from;   ///< results of earlier searches, tried first
-  bool genetic = true;            ///< after the hierarchical search, where the space is wide
+  std::vector<Plan> start_from;  ///< results of earlier searches, tried first
+  SearchMethod method = SearchMethod::full;
   bool use_policy = true;         ///< order and prune refinement moves by the trained policy
   std::function<double()> clock;  ///< seconds from any zero; the planner itself reads no clock
 };

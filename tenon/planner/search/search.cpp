@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "tenon/base/random.h"
 #include "tenon/planner/search/genetic.h"
 #include "tenon/planner/search/hierarchical.h"
 #include "tenon/planner/search/reasons.h"
 #include "tenon/planner/search/refine.h"
+#include "tenon/planner/search/stage_balance.h"
 
 namespace tenon::planner {
 namespace {
@@ -44,9 +46,11 @@ class Search {
       const Plan start = adapted(plan, space_, evaluator_.num_devices());
       if (keeps_fixed(start, request_)) evaluator_.evaluate(start);
     }
-    search_hierarchically(evaluator_, space_);
-    refine_leaders();
-    evolve();
+    if (request_.method == SearchMethod::random) {
+      search_randomly(evaluator_, space_, request_.seed);
+    } else {
+      run_stages();
+    }
     if (!evaluator_.has_best()) return why_nothing_fits(evaluator_, space_);
     SearchReport report = report_of();
     report.seconds = request_.clock ? request_.clock() - started : 0;
@@ -58,27 +62,47 @@ class Search {
     return request_.use_policy ? &MovePolicy::shipped() : nullptr;
   }
 
-  // From each division of the devices only its best schedule, so that the starts differ.
-  std::vector<Plan> starts() const {
+  void run_stages() {
+    const std::vector<Cell> cells = coarse_cells(evaluator_, space_);
+    if (request_.method != SearchMethod::hierarchical) {
+      // A good plan early lets the systematic pass drop more. Unlike devices need more than
+      // climbing.
+      if (evaluator_.homogeneous())
+        refine_leaders(3);
+      else
+        evolve(cells, 0);
+    }
+    if (request_.method != SearchMethod::evolutionary) {
+      search_cells(evaluator_, space_, cells);
+      refine_leaders(evaluator_.homogeneous() ? num_leaders : 2 * num_leaders);
+    }
+    const bool several = request_.objective == Objective::pareto || !evaluator_.homogeneous();
+    if (several && request_.method != SearchMethod::hierarchical) evolve(cells, 1);
+  }
+
+  // From each division of the devices only its best schedule, so that the starts differ. Where
+  // devices are unlike, schedules suit different cuts, and each may start.
+  std::vector<Plan> starts(std::size_t count) const {
     std::vector<Plan> plans;
-    for (const Candidate& candidate : evaluator_.leaders(4 * num_leaders)) {
+    for (const Candidate& candidate : evaluator_.leaders(4 * count)) {
       const bool known = std::any_of(plans.begin(), plans.end(), [&](const Plan& p) {
         const Plan& q = candidate.plan;
         return p.tensor_parallel == q.tensor_parallel &&
                p.pipeline_parallel == q.pipeline_parallel &&
-               p.context_parallel == q.context_parallel && p.expert_parallel == q.expert_parallel;
+               p.context_parallel == q.context_parallel && p.expert_parallel == q.expert_parallel &&
+               (p.schedule == q.schedule || evaluator_.homogeneous());
       });
       if (!known) plans.push_back(candidate.plan);
-      if (plans.size() == num_leaders) break;
+      if (plans.size() == count) break;
     }
     if (plans.empty() && evaluator_.leanest()) plans.push_back(evaluator_.leanest()->plan);
     return plans;
   }
 
-  void refine_leaders() {
+  void refine_leaders(std::size_t count) {
     RefineOptions options{policy(), num_moves};
     const bool mixed = !evaluator_.pricer().cluster().is_homogeneous();
-    for (const Plan& start : starts()) {
+    for (const Plan& start : starts(count)) {
       if (evaluator_.stopped()) return;
       refine(evaluator_, space_, start, options);
       if (!mixed || start.pipeline_parallel == 1 || space_.layers_fixed) continue;
@@ -91,15 +115,20 @@ class Search {
     }
   }
 
-  void evolve() {
-    const bool wide =
-        request_.objective == Objective::pareto || !evaluator_.pricer().cluster().is_homogeneous();
-    if (!request_.genetic || !wide || evaluator_.stopped()) return;
+  // From the most promising cells, each cut to measure, and from what is best so far.
+  void evolve(const std::vector<Cell>& cells, std::uint64_t turn) {
     GeneticOptions options;
     options.policy = policy();
-    options.seed = request_.seed;
+    options.seed = mix_key(request_.seed, turn);
     std::vector<Plan> seeds;
-    for (const Candidate& candidate : evaluator_.leaders(options.population / 2))
+    for (std::size_t i = 0; i < std::min<std::size_t>(cells.size(), options.population / 2); ++i) {
+      seeds.push_back(cells[i].plan);
+      Plan cut = cells[i].plan;
+      cut.layers_per_stage =
+          space_.layers_fixed ? cut.layers_per_stage : balanced_layers(cut, evaluator_.pricer());
+      if (!cut.layers_per_stage.empty()) seeds.push_back(std::move(cut));
+    }
+    for (const Candidate& candidate : evaluator_.leaders(turn == 0 ? 4 : 16))
       seeds.push_back(candidate.plan);
     search_genetically(evaluator_, space_, seeds, options);
     for (const Candidate& candidate : evaluator_.leaders(3)) {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "tenon/planner/check.h"
+#include "tenon/planner/search/genetic.h"
+#include "tenon/planner/search/problems.h"
 #include "tenon/planner/search/stage_balance.h"
 
 namespace tenon::planner {
@@ -78,7 +81,7 @@ TEST(Search, AModelThatFitsNowhereIsAnsweredWithTheLeastThatWouldDo) {
   Pricer pricer = pricer_for("llama3-405b", "A100-40G:8");
   const auto report = search(pricer, request_for(512));
   ASSERT_FALSE(report.ok());
-  EXPECT_EQ(report.error().code, Code::out_of_memory);
+  EXPECT_EQ(report.error().code, Code::invalid);
   EXPECT_NE(report.error().help.find("GiB"), std::string::npos);
 }
 
@@ -118,6 +121,48 @@ TEST(Search, StartingFromAnEarlierResultIsNeverWorse) {
   const double cold = search(large, request)->best.value;
   request.start_from = {stored};
   EXPECT_LE(search(large, request)->best.value, cold);
+}
+
+// The search's own quick test of validity and the one that explains itself must agree.
+TEST(Search, PlansItCallsValidAreValidByTheCheck) {
+  for (const char* model : {"llama2-7b", "mixtral-8x7b", "t5-large", "resnet50"}) {
+    Pricer pricer = pricer_for(model, "A100-80G:24");
+    const SearchRequest request = request_for(48);
+    const SearchSpace space = *search_space(pricer.workload(), pricer.cluster(), request);
+    const std::vector<Mesh> all = meshes(space, pricer.workload(), 24);
+    CounterRandom random(5);
+    int valid = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const Plan plan = drawn_plan(all, space, random);
+      if (!why_invalid(plan, pricer.workload(), 24).empty()) continue;
+      ++valid;
+      const auto problems = check_structure(pricer.workload(), pricer.cluster(), plan);
+      EXPECT_TRUE(problems.empty()) << summary(plan) << ": " << problems.front().message;
+    }
+    EXPECT_GT(valid, 100) << model;
+  }
+}
+
+TEST(Search, ComesWithinOnePercentOfExhaustiveSearch) {
+  double worst = 0;
+  int misses = 0, problems = 0;
+  for (const bool mixed : {false, true}) {
+    for (std::uint64_t i = 0; i < 25; ++i) {
+      const PlanningProblem problem = generated_problem(11, i, mixed);
+      Pricer pricer(problem.workload, problem.cluster);
+      const SearchRequest request = request_for(problem.global_batch);
+      const double best = exhaustive_value(pricer, request);
+      const auto report = search(pricer, request);
+      if (best > 1e300) continue;
+      ASSERT_TRUE(report.ok());
+      ++problems;
+      const double regret = report->best.value / best - 1;
+      worst = std::max(worst, regret);
+      misses += regret > 0.01;
+    }
+  }
+  EXPECT_GE(problems, 40);
+  EXPECT_EQ(misses, 0) << "worst regret " << worst;
 }
 
 TEST(StageBalance, SlowDevicesGetFewerLayers) {

@@ -159,7 +159,7 @@ std::vector<Mesh> meshes(const SearchSpace& space, const Workload& workload,
         if (space.base.global_batch % data != 0 || p > static_cast<int>(workload.blocks.size()))
           continue;
         for (const int e : space.expert) {
-          if (data * c * t % e == 0) all.push_back({t, p, c, static_cast<int>(data), e});
+          if (data * c % e == 0) all.push_back({t, p, c, static_cast<int>(data), e});
         }
       }
     }
@@ -202,9 +202,7 @@ std::string why_invalid(const Plan& plan, const Workload& workload, std::int64_t
   if (plan.sequence_parallel && plan.tensor_parallel == 1)
     return "sequence parallelism needs tensor peers";
   if (plan.expert_parallel > std::max(1, workload.num_experts) ||
-      std::int64_t{plan.data_parallel} * plan.context_parallel * plan.tensor_parallel %
-              plan.expert_parallel !=
-          0) {
+      std::int64_t{plan.data_parallel} * plan.context_parallel % plan.expert_parallel != 0) {
     return "expert peers do not divide the experts or the replicas";
   }
   const auto blocks = static_cast<std::int64_t>(workload.blocks.size());

@@ -72,7 +72,7 @@ struct Chain {
 };
 
 // Equal stages share a chain only if they are equal in everything; few enough to build each.
-Chain chain_of(const Plan& plan, Pricer& pricer, int device,
+Chain chain_of(const Plan& plan, Pricer& pricer, int device, double fill,
                std::map<std::size_t, Pricer::GroupPrices>& prices) {
   const auto [first, last] = pricer.groups_of_stage(plan, device);
   const StageTerms terms = terms_of(plan, device);
@@ -92,7 +92,7 @@ Chain chain_of(const Plan& plan, Pricer& pricer, int device,
     const bool slower = chain.upto.back().seconds < sum.seconds;
     if (slower) chain.upto = std::move(upto), chain.extra = extra;
     chain.capacity =
-        std::min(chain.capacity, 0.92 * pricer.cluster().groups[group].device.memory_bytes);
+        std::min(chain.capacity, fill * pricer.cluster().groups[group].device.memory_bytes);
   }
   return chain;
 }
@@ -138,14 +138,14 @@ std::vector<int> cut(const std::vector<Chain>& chains, int blocks, int most) {
 
 }  // namespace
 
-std::vector<int> balanced_layers(const Plan& plan, Pricer& pricer) {
+std::vector<int> balanced_layers(const Plan& plan, Pricer& pricer, double fill) {
   const int p = plan.pipeline_parallel, blocks = static_cast<int>(pricer.workload().blocks.size());
   if (p < 2 || p > blocks) return {};
   std::map<std::size_t, Pricer::GroupPrices> prices;
   std::vector<Chain> chains;
   double fastest = infinity, slowest = 0;
   for (int d = 0; d < p; ++d) {
-    chains.push_back(chain_of(plan, pricer, d, prices));
+    chains.push_back(chain_of(plan, pricer, d, fill, prices));
     fastest = std::min(fastest, chains.back().upto.back().seconds);
     slowest = std::max(slowest, chains.back().upto.back().seconds);
   }

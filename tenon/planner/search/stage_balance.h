@@ -12,6 +12,7 @@ namespace tenon::planner {
 /// Dynamic programming over (stage, layers so far). Embedding and head count where they lie, stages
 /// on slower devices get less. Empty where the model cannot be cut so, or the plan has a single
 /// stage.
-std::vector<int> balanced_layers(const Plan& plan, Pricer& pricer);
+/// `fill` is the share of a device's memory that these terms may take.
+std::vector<int> balanced_layers(const Plan& plan, Pricer& pricer, double fill = 0.92);
 
 }  // namespace tenon::planner

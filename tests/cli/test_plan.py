@@ -1,0 +1,89 @@
+"""tenon plan: searching, its files, fixed keys, schedules, bad input."""
+import json
+import pathlib
+import tempfile
+import unittest
+
+import program
+
+SMALL = ("--model", "llama3-8b", "--cluster", "H100-SXM:16")
+
+
+class Plan(unittest.TestCase):
+    def test_search_has_the_promised_keys(self):
+        code, answer = program.run_json("plan", *SMALL, "--tokens-per-batch", "1M", "--tokens", "1G")
+        self.assertEqual(code, 0)
+        for key in ("plan", "prediction", "runners_up", "pareto", "limits", "search", "run"):
+            self.assertIn(key, answer)
+        self.assertGreaterEqual(len(answer["runners_up"]), 4)
+        for other in answer["runners_up"]:
+            self.assertTrue(other["why_lost"])
+            self.assertGreaterEqual(other["prediction"]["step_seconds"],
+                                    answer["prediction"]["step_seconds"])
+        parts = ("compute_seconds", "exposed_communication_seconds", "bubble_seconds",
+                 "optimizer_seconds", "other_seconds")
+        self.assertAlmostEqual(sum(answer["prediction"][p] for p in parts),
+                               answer["prediction"]["step_seconds"], places=6)
+        self.assertIn("model", answer["plan"])
+        self.assertEqual(answer["search"]["stopped_by"], "converged")
+
+    def test_files_are_written_and_the_plan_is_read_back(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = program.run("plan", *SMALL, "--batch", 128, "-o", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            written = {p.name for p in pathlib.Path(folder).iterdir()}
+            self.assertEqual(written, {"plan.json", "timeline.json", "report.html"})
+            json.loads((pathlib.Path(folder) / "timeline.json").read_text())
+            code, again = program.run_json("plan", "simulate", "--plan",
+                                           pathlib.Path(folder) / "plan.json")
+            self.assertEqual(code, 0)
+            saved = json.loads((pathlib.Path(folder) / "plan.json").read_text())
+            self.assertAlmostEqual(again["prediction"]["step_seconds"],
+                                   saved["prediction"]["step_seconds"], places=9)
+
+    def test_fixed_keys_stay(self):
+        _, answer = program.run_json("plan", *SMALL, "--batch", 128, "--fix", "tensor_parallel=4",
+                                     "--fix", "schedule=1f1b", "--objective", "pareto")
+        self.assertEqual(answer["plan"]["tensor_parallel"], 4)
+        self.assertEqual(answer["plan"]["schedule"], "1f1b")
+        self.assertGreaterEqual(len(answer["pareto"]), 2)
+
+    def test_a_stored_result_starts_the_next_search(self):
+        with tempfile.TemporaryDirectory() as folder:
+            store = pathlib.Path(folder) / "results.jsonl"
+            _, cold = program.run_json("plan", *SMALL, "--batch", 128, "--store", store)
+            self.assertEqual(len(store.read_text().splitlines()), 1)
+            _, warm = program.run_json("plan", *SMALL, "--batch", 128, "--store", store)
+            self.assertLessEqual(warm["prediction"]["step_seconds"],
+                                 cold["prediction"]["step_seconds"])
+            self.assertEqual(len(store.read_text().splitlines()), 1)
+
+    def test_bad_input_gets_one_answer_that_helps(self):
+        for arguments, code in ((("--model", "llama3-405b", "--cluster", "A100-40G:8"), 3),
+                                ((*SMALL, "--fix", "tensor_paralel=4"), 3),
+                                ((*SMALL, "--fix", "tensor_parallel"), 3),
+                                (("--model", "llama3-8b", "--cluster", "H100-SXM:0"), 3),
+                                (("--model", "llama3-8b"), 2),
+                                ((*SMALL, "--tokens-per-batch", "many"), 3)):
+            done = program.run("plan", *arguments)
+            self.assertEqual(done.returncode, code, (arguments, done.stderr))
+            self.assertRegex(done.stderr, r"(?m)^error: ")
+
+    def test_schedule_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            times = pathlib.Path(folder) / "times.csv"
+            times.write_text("forward,backward_input,backward_weight,send\n1,1,1,0\n")
+            code, answer = program.run_json("plan", "schedule", "--stages", 4, "--micro-batches", 8,
+                                            "--times", times, "--kind", "1f1b")
+            self.assertEqual(code, 0)
+            self.assertAlmostEqual(answer["makespan_ms"], 33)
+            self.assertAlmostEqual(answer["bubble_rate"], 3 / 11)
+            self.assertEqual(answer["peak_activations"], [4, 3, 2, 1])
+            self.assertEqual([len(row) for row in answer["table"]], [16] * 4)
+            code, answer = program.run_json("plan", "schedule", "--stages", 4, "--micro-batches", 8,
+                                            "--times", times, "--kind", "gpipe", "--memory-limit", 4)
+            self.assertEqual((code, answer["fits"]), (1, False))
+
+
+if __name__ == "__main__":
+    unittest.main()
