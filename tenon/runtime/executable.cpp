@@ -44,6 +44,14 @@ std::vector<Dims> dims_of(const Datums& values) {
   return out;
 }
 
+// Elements as integers that differ when the elements do: keys of launches that depend on values.
+Dims bits_of_elements(const Tensor& t) {
+  if (!is_floating(t.dtype())) return to_int64s(t);
+  Dims bits;
+  for (double v : to_doubles(t)) bits.push_back(__builtin_bit_cast(std::int64_t, v));
+  return bits;
+}
+
 Extent extent_of(const Datum& d) { return d.is_tensor() ? Extent{d.tensor().dtype(), d.tensor().dims(), {}} : Extent{}; }
 
 // Concrete output extents by the page, when they do not depend on element values it cannot see.
@@ -143,7 +151,7 @@ Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& 
     in.push_back(extent_of(inputs[i]));
     if (!inputs[i].is_tensor() || !compiled.kernel->wants_value(static_cast<int>(i))) continue;
     in.back().value = inputs[i].tensor();
-    key.push_back(to_int64s(inputs[i].tensor()));
+    key.push_back(bits_of_elements(inputs[i].tensor()));
   }
   for (const Extent& e : *outputs) key.push_back(e.dims);
   std::shared_ptr<const Launch> launch;

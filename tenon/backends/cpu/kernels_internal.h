@@ -33,6 +33,10 @@ Result<KernelPtr> make_convolution(const Node& node);
 Verdict takes_pooling(const Node& node);
 Result<KernelPtr> make_pooling(const Node& node);
 
+/// resize axis by axis, and shape.
+Verdict takes_resize(const Node& node);
+Result<KernelPtr> make_resize(const Node& node);
+
 /// Whether a value's element type is one that kernels hold as numbers.
 bool is_number(const Value* v);
 /// Memory of this thread that grows and stays: scratch of kernels whose need depends on threads.

@@ -210,7 +210,7 @@ Values dropout(Context& c) {
 Values loss(Context& c) {
   Attrs attrs{{"reduction", c.text("reduction", "mean")}};
   if (c.has_attr("ignore_index")) attrs.set("ignore_index", c.integer("ignore_index", 0));
-  return c.all(c.row().page, c.inputs(), std::move(attrs));
+  return c.all(c.row().page, c.inputs(), std::move(attrs), c.num_outputs());
 }
 
 Values col2im(Context& c) {
