@@ -58,7 +58,8 @@ class Dependencies(unittest.TestCase):
         plain = lambda text: re.sub(r"[^a-z0-9]", "", text.lower())
         page = plain((ROOT / "docs/dependencies.md").read_text())
         build = (ROOT / "cmake/dependencies.cmake").read_text()
-        known = {"Threads": "", "PkgConfig": "", "GTest": "googletest", "tomlplusplus": "toml", "PNG": "libpng", "JPEG": "libjpegturbo"}
+        known = {"Threads": "", "PkgConfig": "", "GTest": "googletest", "tomlplusplus": "toml", "PNG": "libpng", "JPEG": "libjpegturbo",
+                 "openjp2": "openjpeg"}
         for name in re.findall(r"(?:find_package|pkg_check_modules)\((\w+)", build):
             with self.subTest(name):
                 self.assertIn(plain(known.get(name, name)), page)
