@@ -143,7 +143,7 @@ class Answers(Case):
     def test_nobody_says_hey_jarvis(self):
         best = self.answer("openwakeword", RECIPES / "hear_wake_word.toml", self.need("asterisk-en/demo-congrats.wav"))["classes"][0]
         self.assertEqual(best["label"], "something else")
-        self.assertGreater(best["score"], 0.999)
+        self.assertAlmostEqual(1 - best["score"], 5.5e-6, delta=1e-6)  # ONNX Runtime's score; not 0, which silence in the graph would give
 
     def test_sentences_about_one_thing_are_alike(self):
         shutil.copy(self.need("minilm/vocab.txt"), self.folder)
