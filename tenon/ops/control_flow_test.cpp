@@ -223,7 +223,7 @@ TEST(Regions, AreNotDifferentiatedByAPlainBuilder) {
   auto graph = e.graph->clone();
   GraphBuilder b(*graph, table());
   const Node* node = graph->last();
-  node->op().gradient(b, Call(*node), {b.constant(doubles({2}, {1, 1}))});
+  node->op().gradient(b, Call(*node), Values{b.constant(doubles({2}, {1, 1}))});
   ASSERT_FALSE(b.status().ok());
   EXPECT_EQ(b.status().error().code, Code::unsupported);
 }

@@ -40,7 +40,7 @@ TEST(FlexAttention, ARegionCapsTheScores) {
   Value* wide = g.expand(dy, g.shape(y));
   for (Value* v : {y, expected}) {
     graph.add_output(v, "y");
-    for (Value* dx : v->producer()->op().gradient(builder, Call(*v->producer()), {wide}))
+    for (Value* dx : v->producer()->op().gradient(builder, Call(*v->producer()), Values{wide}))
       if (dx && dx->type().ndim() == 4) graph.add_output(dx, "dx");
   }
   ASSERT_TRUE(builder.status().ok()) << builder.status().error().text();
