@@ -1,7 +1,6 @@
 // com.microsoft: attention with packed weights, key lengths, caches and rotary positions.
 #include <cmath>
 
-#include "tenon/formats/onnx/attention_internal.h"
 #include "tenon/formats/onnx/contrib_internal.h"
 
 namespace tenon::onnx {
@@ -102,7 +101,9 @@ Values attention(Context& c) { return packed_attention(c, {c.in(0), c.in(1), c.i
 // ---- rotary positions and GroupQueryAttention -----------------------------------------------------------
 
 Value* rotated(Context& c, Value* x, Value* at, Value* cos, Value* sin, bool interleaved, std::int64_t width, std::int64_t heads) {
-  return c.op("rotary_embedding", {x, cos, sin, at}, {{"interleaved", interleaved}, {"rotary_dim", width}, {"num_heads", heads}});
+  Attrs attrs{{"interleaved", interleaved}, {"rotary_dim", width}};
+  if (heads > 0) attrs.set("num_heads", heads);
+  return c.op("rotary_embedding", {x, cos, sin, at}, std::move(attrs));
 }
 
 // Position ids of one element are an offset for all.

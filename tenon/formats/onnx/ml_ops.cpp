@@ -45,8 +45,9 @@ Values label_encoder(Context& c) {
 
 Values tree_ensemble(Context& c) {
   Attrs attrs{{"aggregate_function", c.integer("aggregate_function", 1)}, {"post_transform", c.integer("post_transform", 0)}, {"n_targets", c.integer("n_targets", 1)}};
-  for (const char* list : {"tree_roots", "nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs", "nodes_missing_value_tracks_true", "leaf_targetids"})
+  for (const char* list : {"tree_roots", "nodes_featureids", "nodes_truenodeids", "nodes_falsenodeids", "nodes_trueleafs", "nodes_falseleafs", "leaf_targetids"})
     attrs.set(list, c.integers(list));
+  if (c.has_attr("nodes_missing_value_tracks_true")) attrs.set("nodes_missing_value_tracks_true", c.integers("nodes_missing_value_tracks_true"));
   for (const char* tensor : {"nodes_modes", "nodes_splits", "leaf_weights"}) attrs.set(tensor, c.tensor(tensor));
   if (c.has_attr("membership_values")) attrs.set("membership_values", c.tensor("membership_values"));
   c.ignore({"nodes_hitrates"});

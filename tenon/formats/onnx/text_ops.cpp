@@ -12,17 +12,19 @@ Values string_split(Context& c) {
 }
 
 Values string_normalizer(Context& c) {
-  Attrs attrs{{"case_change_action", c.text("case_change_action", "NONE")}, {"is_case_sensitive", c.flag("is_case_sensitive", false)},
-              {"stopwords", c.texts("stopwords")}, {"locale", c.text("locale", "")}};
+  Attrs attrs{{"case_change_action", c.text("case_change_action", "NONE")}, {"is_case_sensitive", c.flag("is_case_sensitive", false)}};
+  if (c.has_attr("stopwords")) attrs.set("stopwords", c.texts("stopwords"));
+  if (c.has_attr("locale")) attrs.set("locale", c.text("locale", ""));
   return {c.op("string_normalizer", {c.in(0)}, std::move(attrs))};
 }
 
 Values tfidf(Context& c) {
   Attrs attrs{{"mode", c.text("mode", "TF")}};
-  for (const char* list : {"ngram_counts", "ngram_indexes", "pool_int64s"}) attrs.set(list, c.integers(list));
+  for (const char* list : {"ngram_counts", "ngram_indexes"}) attrs.set(list, c.integers(list));
   for (const char* number : {"min_gram_length", "max_gram_length", "max_skip_count"}) attrs.set(number, c.integer(number, 0));
-  attrs.set("pool_strings", c.texts("pool_strings"));
-  attrs.set("weights", c.reals("weights"));
+  if (c.has_attr("pool_int64s")) attrs.set("pool_int64s", c.integers("pool_int64s"));
+  if (c.has_attr("pool_strings")) attrs.set("pool_strings", c.texts("pool_strings"));
+  if (c.has_attr("weights")) attrs.set("weights", c.reals("weights"));
   return {c.op("tfidf_vectorizer", {c.in(0)}, std::move(attrs))};
 }
 

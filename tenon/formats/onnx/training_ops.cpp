@@ -6,20 +6,11 @@ namespace {
 
 constexpr std::string_view kDomain = "ai.onnx.preview.training";
 
-// Inputs are R, T, then all tensors of one kind after the other; the page takes the tensors of one
-// parameter. Outputs: new parameters, then each kind of new state.
-Values optimizer(Context& c, int num_kinds, const Attrs& attrs) {
+// R, T, then all tensors of one kind after the other: values, gradients, states.
+Values optimizer(Context& c, int num_kinds, Attrs attrs) {
   const int rest = c.num_inputs() - 2;
   if (rest < num_kinds || rest % num_kinds) return c.fail(invalid("{} tensors cannot be {} kinds of one number", rest, num_kinds));
-  const int n = rest / num_kinds, num_results = num_kinds - 1;  // the gradient has no successor
-  Values outputs(static_cast<std::size_t>(n * num_results), nullptr);
-  for (int i = 0; i < n; ++i) {
-    Values inputs = {c.in(0), c.in(1)};
-    for (int k = 0; k < num_kinds; ++k) inputs.push_back(c.in(2 + k * n + i));
-    const Values results = c.all(c.row().page, std::move(inputs), attrs);
-    for (int k = 0; k < num_results; ++k) outputs[static_cast<std::size_t>(k * n + i)] = static_cast<std::size_t>(k) < results.size() ? results[static_cast<std::size_t>(k)] : nullptr;
-  }
-  return outputs;
+  return c.all(c.row().page, c.inputs(), std::move(attrs), rest / num_kinds * (num_kinds - 1));  // the gradient has no successor
 }
 
 Values adagrad(Context& c) {

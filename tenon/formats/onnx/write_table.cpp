@@ -118,6 +118,17 @@ Status write_if(NodeWriter& w) {
   return {};
 }
 
+Status write_flex_attention(NodeWriter& w) {
+  std::vector<WireWriter> attributes;
+  int region = 0;
+  for (const char* modifier : {"score_mod", "prob_mod"})
+    if (*w.attr(fmt::format("has_{}", modifier))->get<bool>()) attributes.push_back(graph_attribute(modifier, w.region(region++, 1, 3)));
+  for (const char* name : {"scale", "softmax_precision"})
+    if (const Attr* a = w.attr(name)) attributes.push_back(w.attribute(name, *a));
+  w.emit("FlexAttention", first_inputs(w, 3), w.outputs(), attributes, "ai.onnx.preview");
+  return {};
+}
+
 Status write_loop(NodeWriter& w) {
   const int carried = static_cast<int>(*w.attr("num_carried")->get<std::int64_t>());
   w.emit("Loop", first_inputs(w, 2 + carried), all_outputs(w), {graph_attribute("body", w.region(0, 2 + carried, 2 + carried))});
@@ -249,6 +260,11 @@ void add_the_rest(std::vector<WriteRow>& rows) {
            {"image_decoder", "ImageDecoder"}})
     rows.push_back({page, op});
   rows.push_back({.page = "dropout", .op_type = "Dropout", .write = write_dropout});
+  rows.push_back({.page = "flex_attention", .op_type = "FlexAttention", .write = write_flex_attention, .domain = "ai.onnx.preview"});
+  rows.push_back({.page = "linear_attention", .op_type = "LinearAttention", .since = 27});
+  rows.push_back({.page = "causal_conv_with_state", .op_type = "CausalConvWithState", .since = 27});
+  for (auto [page, op] : std::initializer_list<std::pair<std::string_view, std::string_view>>{{"adagrad", "Adagrad"}, {"adam", "Adam"}, {"momentum", "Momentum"}})
+    rows.push_back({.page = page, .op_type = op, .domain = "ai.onnx.preview.training"});
   rows.push_back({.page = "optional", .op_type = "Optional", .write = write_optional});
   rows.push_back({.page = "random_normal", .op_type = "RandomNormal", .write = write_random<0>});
   rows.push_back({.page = "random_uniform", .op_type = "RandomUniform", .write = write_random<1>});

@@ -119,7 +119,7 @@ WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view
     const auto entry = [&](std::string_view key, std::string_view value) { w.message(13, WireWriter().text(1, key).text(2, value)); };
     entry("location", location);
     entry("offset", std::to_string(offset));
-    entry("length", std::to_string(packed_elements(t).size()));
+    entry("length", std::to_string((t.count() * bits_of(t.dtype()) + 7) / 8));
     w.integer(14, 1);
   }
   return w;
@@ -169,10 +169,11 @@ void ModelWriter::add_constants(const Graph& g, WireWriter& out) {
     const Tensor& t = v->tensor();
     const bool external = !data_file_.empty() && t.dtype() != DType::string && static_cast<std::int64_t>(t.bytes()) >= options_.external_bytes;
     if (!external) { out.message(5, tensor_proto(t, name)); continue; }
-    constexpr std::size_t kPage = 4096;  // aligned so that readers can map
-    data_.resize((data_.size() + kPage - 1) / kPage * kPage, '\0');
-    out.message(5, tensor_proto(t, name, data_file_, static_cast<std::int64_t>(data_.size())));
-    data_ += packed_elements(t);
+    constexpr std::int64_t kPage = 4096;  // aligned so that readers can map
+    data_bytes_ = (data_bytes_ + kPage - 1) / kPage * kPage;
+    out.message(5, tensor_proto(t, name, data_file_, data_bytes_));
+    external_.emplace_back(&t, data_bytes_);
+    data_bytes_ += (t.count() * bits_of(t.dtype()) + 7) / 8;
   }
 }
 
@@ -194,7 +195,8 @@ WireWriter ModelWriter::graph(const Graph& g, bool is_region) {
 }
 
 Result<std::string> ModelWriter::model(const Graph& source) {
-  const std::unique_ptr<Graph> g = source.clone();
+  graph_ = source.clone();
+  Graph* const g = graph_.get();
   decompose_unwritten(*g, problems_);
   drop_dead_nodes(*g);
   need("", std::max(kOldestWritten, version_for_types(*g)));
@@ -235,14 +237,33 @@ Result<std::string> write_bytes(const Graph& graph, const WriteOptions& options,
   return bytes;
 }
 
+namespace {
+
+// One tensor after the other, so that no second copy of all weights is ever in memory.
+Status write_data_file(const std::filesystem::path& path, const std::vector<std::pair<const Tensor*, std::int64_t>>& tensors) {
+  AtomicFile file = TENON_TRY(AtomicFile::create(path));
+  std::int64_t at = 0;
+  for (const auto& [tensor, offset] : tensors) {
+    TENON_TRY(file.write(std::string(static_cast<std::size_t>(offset - at), '\0')));
+    const bool is_packed = bits_of(tensor->dtype()) < 8;
+    const std::string packed = is_packed ? packed_elements(*tensor) : std::string();
+    const std::string_view bytes = is_packed ? std::string_view(packed) : std::string_view(reinterpret_cast<const char*>(tensor->raw()), tensor->bytes());
+    TENON_TRY(file.write(bytes));
+    at = offset + static_cast<std::int64_t>(bytes.size());
+  }
+  return file.commit();
+}
+
+}  // namespace
+
 Result<Written> write(const Graph& graph, const std::filesystem::path& path, const WriteOptions& options) {
   WriteOptions effective = options;
   if (bytes_of_constants(graph) > kMaxInline) effective.external_bytes = std::min<std::int64_t>(effective.external_bytes, 1024);
   const std::string data_name = path.filename().string() + ".data";
   ModelWriter writer(effective, data_name);
   const std::string bytes = TENON_TRY(writer.model(graph));
-  if (!writer.data().empty()) {
-    TENON_TRY(write_file_atomic(path.parent_path() / data_name, writer.data()));
+  if (!writer.external().empty()) {
+    TENON_TRY(write_data_file(path.parent_path() / data_name, writer.external()));
     writer.written().data_files.push_back(data_name);
   }
   TENON_TRY(write_file_atomic(path, bytes));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <unordered_map>
 
@@ -32,6 +33,7 @@ WireWriter type_proto(const Type& type);
 /// The model under construction.
 class ModelWriter {
  public:
+  /// `data_file` names the file for external weights; empty: everything stays inside.
   ModelWriter(const WriteOptions& options, std::string data_file) : options_(options), data_file_(std::move(data_file)) {}
   /// Nodes, initializers, inputs and outputs of a graph, as a GraphProto.
   WireWriter graph(const Graph& g, bool is_region);
@@ -45,13 +47,17 @@ class ModelWriter {
   void lose(std::string text) { written_.lost.push_back(std::move(text)); }
   void problem(Error e) { problems_.push_back(std::move(e)); }
   Written& written() { return written_; }
-  std::string& data() { return data_; }
+  /// Weights that go to the data file, with their places in it, in order.
+  const std::vector<std::pair<const Tensor*, std::int64_t>>& external() const { return external_; }
 
  private:
   void name_values(const Graph& g, bool is_region);
   void add_constants(const Graph& g, WireWriter& out);
   const WriteOptions& options_;
-  std::string data_file_, data_;  // external weights
+  std::string data_file_;
+  std::vector<std::pair<const Tensor*, std::int64_t>> external_;
+  std::int64_t data_bytes_ = 0;
+  std::unique_ptr<Graph> graph_;  // the copy that is written; external_ points into it
   Written written_;
   std::vector<Error> problems_;
   std::unordered_map<const Value*, std::string> names_;  // looked up only
