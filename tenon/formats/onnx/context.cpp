@@ -38,7 +38,7 @@ Context::Context(Importer& importer, Scope& scope, const Frame* frame, const Nod
 std::string Context::place() const { return importer_.place_of_node(node_, frame_); }
 
 const AttributeProto* Context::attr(std::string_view name) {
-  read_.push_back(name);
+  mark_read(name);
   return importer_.resolve(node_, name, frame_);
 }
 
@@ -128,7 +128,15 @@ const GraphProto* Context::graph(std::string_view name) {
   return a && !a->graphs.empty() ? a->graphs.back().get() : nullptr;
 }
 
-void Context::ignore(std::initializer_list<std::string_view> names) { read_.insert(read_.end(), names); }
+void Context::ignore(std::initializer_list<std::string_view> names) {
+  for (std::string_view name : names) mark_read(name);
+}
+
+// Notes the file's own view of the name: the caller's may be a temporary.
+void Context::mark_read(std::string_view name) {
+  for (const AttributeProto& a : node_.attributes)
+    if (a.name == name) read_.push_back(a.name);
+}
 
 void Context::refuse_unread_attributes() {
   for (const AttributeProto& a : node_.attributes)
@@ -179,7 +187,8 @@ std::optional<Tensor> Context::known(const Value* v) const {
 std::optional<std::vector<std::int64_t>> Context::known_integers(const Value* v) const {
   if (!v) return std::nullopt;
   constexpr std::int64_t kLongest = 4096;  // longer ones are data
-  if (v->is_constant() && v->tensor().count() <= kLongest && is_integer(v->tensor().dtype())) return to_int64s(v->tensor());
+  const bool is_whole = is_integer(v->type().dtype()) || v->type().dtype() == DType::boolean;
+  if (v->is_constant() && v->tensor().count() <= kLongest && is_whole) return to_int64s(v->tensor());
   if (!v->contents()) return std::nullopt;
   std::vector<std::int64_t> out;
   for (const Dim& d : *v->contents()) {

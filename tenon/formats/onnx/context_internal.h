@@ -156,6 +156,7 @@ class Context {
   Region region(std::string_view attribute, const Types& types, const Values& seed = {});
 
  private:
+  void mark_read(std::string_view name);
   const AttributeProto* typed(std::string_view name, AttributeType type);
   template <class T>
   T take(Result<T> result);
@@ -168,6 +169,9 @@ class Context {
   Values inputs_;
   std::vector<std::string_view> read_;  // attribute names that were asked for
 };
+
+/// Zero points of one element take the rank of their scale, as the pages want it.
+Value* shaped_like_scale(Context& c, Value* zero_point, const Value* scale);
 
 // Conversions that several files use.
 /// The page of the row on the same inputs, with the row's attributes.

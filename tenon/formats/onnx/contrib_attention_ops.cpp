@@ -109,12 +109,17 @@ Value* rotated(Context& c, Value* x, Value* at, Value* cos, Value* sin, bool int
 // Position ids of one element are an offset for all.
 Values rotary(Context& c) {
   const bool interleaved = c.flag("interleaved", false);
-  const std::int64_t width = c.integer("rotary_embedding_dim", 0), heads = c.integer("num_heads", 0);
+  const std::int64_t width = c.integer("rotary_embedding_dim", 0);
+  std::int64_t heads = c.integer("num_heads", 0);
   for (int i : {1, 2, 3})
     if (!c.has(i)) return c.fail(invalid("input {} is absent", i));
   if (c.flag("is_packed_batching", false)) return c.fail(unsupported("packed batches"));
   if (c.real("scale", 1) != 1) return c.fail(unsupported("a scale"));
   Value *x = c.in(0), *at = c.in(1);
+  if (heads == 0 && c.ndim(x) == 3 && c.ndim(c.in(2)) == 2) {  // heads as wide as the tables say
+    const auto all = x->type().dim(2).known(), half = c.in(2)->type().dim(1).known();
+    if (all && half && *half > 0) heads = *all / (2 * *half);
+  }
   if (c.ndim(at) == 1) {
     const int time = c.ndim(x) == 4 ? 2 : 1;
     Value* ids = c.op("add", {c.unsqueeze(positions(c, size_scalar(c, x, time)), {0}), c.cast(at, DType::i64)});

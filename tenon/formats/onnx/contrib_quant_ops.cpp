@@ -7,12 +7,12 @@ namespace {
 
 // Inputs at, at + 1, at + 2 are a tensor, its scale and its zero point.
 Value* dequantized(Context& c, int at, std::int64_t axis = 1) {
-  return c.op("dequantize_linear", {c.in(at), c.in(at + 1), c.in(at + 2)}, {{"axis", axis}});
+  return c.op("dequantize_linear", {c.in(at), c.in(at + 1), shaped_like_scale(c, c.in(at + 2), c.in(at + 1))}, {{"axis", axis}});
 }
 
 // Quantises to the type of x with the scale and zero point at inputs `at` and `at + 1`.
 Value* quantized(Context& c, Value* y, int at, DType to) {
-  return c.op("quantize_linear", {y, c.in(at), c.in(at + 1)}, {{"output_dtype", c.has(at + 1) ? c.dtype(at + 1) : to}});
+  return c.op("quantize_linear", {y, c.in(at), shaped_like_scale(c, c.in(at + 1), c.in(at))}, {{"output_dtype", c.has(at + 1) ? c.dtype(at + 1) : to}});
 }
 
 Values binary(Context& c) {
@@ -89,9 +89,9 @@ Values qlinear_conv(Context& c) {
 }
 
 Values quantize(Context& c) {
-  return {c.op("quantize_linear", c.inputs(), {{"axis", c.integer("axis", 1)}, {"output_dtype", c.has(2) ? c.dtype(2) : DType::u8}})};
+  return {c.op("quantize_linear", {c.in(0), c.in(1), shaped_like_scale(c, c.in(2), c.in(1))}, {{"axis", c.integer("axis", 1)}, {"output_dtype", c.has(2) ? c.dtype(2) : DType::u8}})};
 }
-Values dequantize(Context& c) { return {c.op("dequantize_linear", c.inputs(), {{"axis", c.integer("axis", 1)}})}; }
+Values dequantize(Context& c) { return {c.op("dequantize_linear", {c.in(0), c.in(1), shaped_like_scale(c, c.in(2), c.in(1))}, {{"axis", c.integer("axis", 1)}})}; }
 
 // ---- products ---------------------------------------------------------------------------------------
 
@@ -167,8 +167,8 @@ Values matmul_nbits(Context& c) {
 
 // QAttention: input and weight as floats, then Attention. Inputs: x, w, bias, x scale, w scale, mask, x zero, w zero, past.
 Values attention(Context& c) {
-  Value* x = c.op("dequantize_linear", {c.in(0), c.in(3), c.in(6)});
-  Value* w = c.op("dequantize_linear", {c.in(1), c.in(4), c.in(7)}, {{"axis", 1}});
+  Value* x = c.op("dequantize_linear", {c.in(0), c.in(3), shaped_like_scale(c, c.in(6), c.in(3))});
+  Value* w = c.op("dequantize_linear", {c.in(1), c.in(4), shaped_like_scale(c, c.in(7), c.in(4))}, {{"axis", 1}});
   return packed_attention(c, {x, w, c.in(2), c.in(5), c.in(8), nullptr});
 }
 

@@ -24,8 +24,18 @@ Values joined(Values a, const Values& b) {
   return a;
 }
 
+// A condition that is known when the model is read (often the rank of an input) leaves one branch, in place.
+Values known_branch(Context& c, bool holds) {
+  c.ignore({"then_branch", "else_branch"});
+  const GraphProto* g = c.graph(holds ? "then_branch" : "else_branch");
+  if (!g) return c.fail(invalid("a branch is missing"));
+  Scope body(c.scope().graph, c.scope().builder, &c.scope());
+  return c.importer().import_body(*g, body, c.frame(), {}, c.scope().builder);
+}
+
 // Both branches take the same captures: the first branch's, then those that only the second needs.
 Values if_else(Context& c) {
+  if (const auto known = c.known_integers(c.in(0)); known && known->size() == 1) return known_branch(c, (*known)[0] != 0);
   Region then_branch = c.region("then_branch", {});
   Region else_branch = c.region("else_branch", {}, then_branch.captures);
   if (c.failed()) return c.fail(Error{});
@@ -48,6 +58,19 @@ Type widened(const Type& a, const Type& b, Graph& graph) {
   Shape shape;
   for (int i = 0; i < a.ndim(); ++i) shape.push_back(a.dim(i) == b.dim(i) ? a.dim(i) : graph.fresh_symbol("carried"));
   return Type(a.dtype(), std::move(shape));
+}
+
+// A carried optional that the body gives back bare is wrapped again, so that every turn sees one type.
+std::vector<bool> wrap_optionals(Region& body, const Types& types, std::size_t first, std::size_t count, std::size_t first_output) {
+  std::vector<bool> wrapped(count, false);
+  for (std::size_t i = 0; i < count && first_output + i < body.graph->outputs().size(); ++i) {
+    Value* out = body.graph->outputs()[first_output + i];
+    if (!types[first + i].is_optional() || out->type().is_optional() || !out->type().defined()) continue;
+    GraphBuilder builder(*body.graph, ops::table());
+    body.graph->set_output(static_cast<int>(first_output + i), builder.call(builder.op("optional"), {out})[0]);
+    wrapped[i] = true;
+  }
+  return wrapped;
 }
 
 // Builds the body with the carried types that it itself gives back: again with wider ones where it does not.
@@ -86,7 +109,11 @@ Values loop(Context& c) {
   }
   Region body = fixed_point(c, types, 2, static_cast<std::size_t>(num_carried), 1);
   if (c.failed()) return c.fail(Error{});
-  return c.all("loop", joined(std::move(inputs), body.captures), {{"num_carried", num_carried}}, c.num_outputs(), one(std::move(body.graph)));
+  const auto wrapped = wrap_optionals(body, types, 2, static_cast<std::size_t>(num_carried), 1);
+  Values outputs = c.all("loop", joined(std::move(inputs), body.captures), {{"num_carried", num_carried}}, c.num_outputs(), one(std::move(body.graph)));
+  for (std::size_t i = 0; i < wrapped.size(); ++i)
+    if (wrapped[i]) outputs[i] = c.op("optional_get_element", {outputs[i]});
+  return outputs;
 }
 
 // ---- Scan -----------------------------------------------------------------------------------------
@@ -104,6 +131,7 @@ Values scan(Context& c);
 // Version 8 has a batch in front of everything: a scan over the batch whose body scans the sequence.
 Values scan_8(Context& c) {
   const int num_scans = static_cast<int>(c.integer("num_scan_inputs", 0)), total = c.num_inputs() - 1, num_states = total - num_scans;
+  c.ignore({"body"});
   if (c.has(0)) return c.fail(unsupported("sequence_lens in version 8 of Scan"));
   if (num_scans < 1 || num_states < 0) return c.fail(invalid("num_scan_inputs is {} but {} values are given", num_scans, total));
   HandRegion batch(c, "batch");

@@ -2,7 +2,18 @@
 #include "tenon/formats/onnx/nn_internal.h"
 
 namespace tenon::onnx {
+
+Value* shaped_like_scale(Context& c, Value* zero_point, const Value* scale) {
+  if (!zero_point || !scale) return zero_point;
+  const Type &z = zero_point->type(), &s = scale->type();
+  if (!z.ranked() || !s.ranked() || z.ndim() == s.ndim() || !(z.count() == Dim(1)) || !(s.count() == Dim(1))) return zero_point;
+  return c.reshape(zero_point, std::vector<std::int64_t>(static_cast<std::size_t>(s.ndim()), 1));
+}
+
 namespace {
+
+// x, scale and zero point.
+Values operands(Context& c) { return {c.in(0), c.in(1), shaped_like_scale(c, c.in(2), c.in(1))}; }
 
 // The result's type: output_dtype, else that of the zero point, else u8.
 Values quantize(Context& c) {
@@ -12,13 +23,13 @@ Values quantize(Context& c) {
   if (to == DType::undefined) to = c.has(2) ? c.dtype(2) : DType::u8;
   if (c.has(2) && c.dtype(2) != to) return c.fail(invalid("output_dtype is {} but the zero point is {}", name(to), name(c.dtype(2))));
   attrs.set("output_dtype", to);
-  return {c.op("quantize_linear", c.inputs(), std::move(attrs))};
+  return {c.op("quantize_linear", operands(c), std::move(attrs))};
 }
 
 Values dequantize(Context& c) {
   Attrs attrs{{"axis", c.integer("axis", 1)}, {"block_size", c.integer("block_size", 0)}};
   if (c.integer("output_dtype", 0) != 0) attrs.set("output_dtype", c.element_type("output_dtype", DType::f32));
-  return {c.op("dequantize_linear", c.inputs(), std::move(attrs))};
+  return {c.op("dequantize_linear", operands(c), std::move(attrs))};
 }
 
 Values conv_like(Context& c) {

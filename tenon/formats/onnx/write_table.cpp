@@ -227,7 +227,7 @@ void add_shapes_and_sums(std::vector<WriteRow>& rows) {
 void add_networks(std::vector<WriteRow>& rows) {
   const Renames kernel = {{"kernel", "kernel_shape"}};
   for (auto [page, op] : std::initializer_list<std::pair<std::string_view, std::string_view>>{
-           {"matmul", "MatMul"}, {"einsum", "Einsum"}, {"det", "Det"}, {"conv", "Conv"}, {"conv_transpose", "ConvTranspose"}, {"deform_conv", "DeformConv"},
+           {"matmul", "MatMul"}, {"einsum", "Einsum"}, {"det", "Det"}, {"conv", "Conv"}, {"conv_transpose", "ConvTranspose"},
            {"global_average_pool", "GlobalAveragePool"}, {"global_max_pool", "GlobalMaxPool"}, {"global_lp_pool", "GlobalLpPool"}, {"max_roi_pool", "MaxRoiPool"},
            {"roi_align", "RoiAlign"}, {"layer_norm", "LayerNormalization"}, {"group_norm", "GroupNormalization"}, {"instance_norm", "InstanceNormalization"},
            {"lrn", "LRN"}, {"lp_norm", "LpNormalization"}, {"mean_variance_norm", "MeanVarianceNormalization"}, {"dynamic_quantize_linear", "DynamicQuantizeLinear"},
@@ -236,6 +236,7 @@ void add_networks(std::vector<WriteRow>& rows) {
            {"col2im", "Col2Im"}})
     rows.push_back({page, op});
   rows.push_back({.page = "gemm", .op_type = "Gemm", .renames = {{"trans_a", "transA"}, {"trans_b", "transB"}}});
+  rows.push_back({.page = "deform_conv", .op_type = "DeformConv", .since = 22, .renames = {{"auto_pad", ""}}});
   rows.push_back({.page = "max_pool", .op_type = "MaxPool", .renames = kernel});
   rows.push_back({.page = "lp_pool", .op_type = "LpPool", .renames = kernel});
   rows.push_back({.page = "max_unpool", .op_type = "MaxUnpool", .renames = kernel});
