@@ -60,6 +60,26 @@ Result<ImageInfo> info_of(TIFF* file, ImageLimits limits) {
   return checked_info(width, height, channels, limits);
 }
 
+// Whether rows hold the picture's channels as they are: 8 bits each, side by side, from the top. Other
+// pictures go through the library's conversion, which multiplies colours by their alpha.
+bool is_plain(TIFF* file, const ImageInfo& info) {
+  std::uint16_t bits = 1, samples = 1, planes = PLANARCONFIG_CONTIG, photometric = 0, orientation = ORIENTATION_TOPLEFT;
+  TIFFGetFieldDefaulted(file, TIFFTAG_BITSPERSAMPLE, &bits);
+  TIFFGetFieldDefaulted(file, TIFFTAG_SAMPLESPERPIXEL, &samples);
+  TIFFGetFieldDefaulted(file, TIFFTAG_PLANARCONFIG, &planes);
+  TIFFGetFieldDefaulted(file, TIFFTAG_ORIENTATION, &orientation);
+  TIFFGetField(file, TIFFTAG_PHOTOMETRIC, &photometric);
+  return bits == 8 && planes == PLANARCONFIG_CONTIG && orientation == ORIENTATION_TOPLEFT && samples == info.channels && !TIFFIsTiled(file) &&
+         (photometric == PHOTOMETRIC_RGB || photometric == PHOTOMETRIC_MINISBLACK) && TIFFScanlineSize(file) == static_cast<tmsize_t>(info.width) * info.channels;
+}
+
+Result<Image> read_rows(TIFF* file, const ImageInfo& info) {
+  Image image = make_image(info.width, info.height, info.channels);
+  for (int y = 0; y < info.height; ++y)
+    if (TIFFReadScanline(file, image.row(y), static_cast<std::uint32_t>(y)) != 1) return invalid("the TIFF data are corrupt or cut off");
+  return image;
+}
+
 }  // namespace
 
 Result<ImageInfo> tiff_info(std::span<const std::byte> bytes, ImageLimits limits) {
@@ -71,6 +91,7 @@ Result<Image> decode_tiff(std::span<const std::byte> bytes, ImageLimits limits) 
   Source source{bytes};
   const File file = open(source);
   const ImageInfo info = TENON_TRY(info_of(file.get(), limits));
+  if (is_plain(file.get(), info)) return read_rows(file.get(), info);
   char why[1024] = "";
   if (!TIFFRGBAImageOK(file.get(), why)) return unsupported("the TIFF picture: {}", why);
   std::vector<std::uint32_t> raster(static_cast<std::size_t>(info.width) * static_cast<std::size_t>(info.height));

@@ -18,7 +18,7 @@ using Gradients = std::map<const Value*, Value*>;  // looked up only
 
 class Differentiator : public GraphBuilder {
  public:
-  explicit Differentiator(Graph& graph) : GraphBuilder(graph, table()) {}
+  explicit Differentiator(Graph& graph) : GraphBuilder(graph, ops::table()) {}
 
   Result<std::unique_ptr<Graph>> differentiate(const Graph& region, const std::vector<bool>& seeded, const std::vector<bool>& wanted) override {
     auto result = std::make_unique<Graph>(region.name() + "_gradient");
