@@ -23,6 +23,12 @@ std::vector<Dim> dims_of(const Tensor& t) {
   return out;
 }
 
+// Those of sequences and of tensors without known rank are a symbol of the call.
+Dim bytes_of(const Call& c, const Type& type, const std::string& stem) {
+  if (type.is_optional()) return bytes_of(c, type.element(), stem);
+  return type.is_tensor() && type.ranked() ? type.bytes() : c.fresh_dim(stem);
+}
+
 bool is_shape_like(const Tensor& t) { return is_integer(t.dtype()) && t.count() <= kMaxContents; }
 
 }  // namespace
@@ -105,14 +111,13 @@ Dim Call::fresh_dim(std::string_view stem) const {
 Dim Call::bytes_in() const {
   Dim total(0);
   for (int i = 0; i < num_inputs(); ++i)
-    if (has(i) && in(i).is_tensor()) total += in(i).bytes();
+    if (has(i)) total += bytes_of(*this, in(i), fmt::format("bytes_in{}", i));
   return total;
 }
 
 Dim Call::bytes_out() const {
   Dim total(0);
-  for (int i = 0; i < num_outputs(); ++i)
-    if (out(i).is_tensor()) total += out(i).bytes();
+  for (int i = 0; i < num_outputs(); ++i) total += bytes_of(*this, out(i), fmt::format("bytes_out{}", i));
   return total;
 }
 

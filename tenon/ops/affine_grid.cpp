@@ -39,18 +39,32 @@ Value* base_points(B g, Value* size, int r, bool align, Value* spatial) {
   return g.concat(parts, Attrs{{"axis", -1}});
 }
 
+// [spatial sizes] from `size`, and every point as a row.
+struct Points { Value *spatial, *rows; };
+Points points_of(B g, const Call& c) {
+  const int r = c.out(0).ndim() - 2;
+  Value* size = g.cast_to(c.value(1), DType::i64);
+  Value* spatial = g.slice(size, g.ints({2}), g.ints({r + 2}), g.ints({0}));
+  return {spatial, g.reshape(base_points(g, size, r, c.flag("align_corners"), spatial), g.ints({-1, r + 1}))};
+}
+
 // grid[n, p, :] = theta[n] (point p, 1), in double
 Values decompose(B g, const Call& c) {
-  const int r = c.out(0).ndim() - 2;
-  Value *size = g.cast_to(c.value(1), DType::i64), *theta = g.cast_to(c.value(0), DType::f64);
-  Value* spatial = g.slice(size, g.ints({2}), g.ints({r + 2}), g.ints({0}));
-  Value* points = g.reshape(base_points(g, size, r, c.flag("align_corners"), spatial), g.ints({-1, r + 1}));
-  Value* grid = g.matmul(points, g.transpose(theta, Attrs{{"perm", Dims{0, 2, 1}}}));
-  Value* shape = g.concat(size_of_axis(g, theta, 0), spatial, g.ints({r}), Attrs{{"axis", 0}});
+  const Points points = points_of(g, c);
+  Value* theta = g.cast_to(c.value(0), DType::f64);
+  Value* grid = g.matmul(points.rows, g.transpose(theta, Attrs{{"perm", Dims{0, 2, 1}}}));
+  Value* shape = g.concat(size_of_axis(g, theta, 0), points.spatial, g.ints({c.out(0).ndim() - 2}), Attrs{{"axis", 0}});
   return {g.cast_to(g.reshape(grid, shape, Attrs{{"allow_zero", true}}), c.in(0).dtype())};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+// dtheta[n] = sum over points of dgrid[n, p, :] (point p, 1)'
+Values gradient(B g, const Call& c, const Values& dys) {
+  const int r = c.out(0).ndim() - 2;
+  Value* rows = points_of(g, c).rows;
+  Value* shape = g.concat(size_of_axis(g, c.value(0), 0), size_of_axis(g, rows, 0), g.ints({r}), Attrs{{"axis", 0}});
+  Value* dgrid = g.reshape(g.cast_to(dys[0], DType::f64), shape, Attrs{{"allow_zero", true}});
+  return {g.cast_to(g.matmul(g.transpose(dgrid, Attrs{{"perm", Dims{0, 2, 1}}}), rows), c.in(0).dtype()), nullptr};
+}
 
 Result<Factors> sharding(const Call& c) {
   Factors f = all_whole(c);

@@ -27,6 +27,9 @@ bool has_contents(const Value& v, const std::optional<std::vector<Dim>>& wanted)
 
 Result<Type> cover(const Call& c, const Type& a, const Type& b, const std::string& stem) {
   if (a == b) return a;
+  // What is there on one path and may be absent on the other may be absent.
+  if (a.is_optional() && !b.is_optional()) return Type::optional(TENON_TRY(cover(c, a.element(), b, stem)));
+  if (b.is_optional() && !a.is_optional()) return Type::optional(TENON_TRY(cover(c, a, b.element(), stem)));
   if (a.kind() != b.kind() || a.dtype() != b.dtype()) return invalid("{} is {} on one path and {} on another", stem, a.text(), b.text());
   if (a.is_sequence()) return Type::sequence(TENON_TRY(cover(c, a.element(), b.element(), stem)));
   if (a.is_optional()) return Type::optional(TENON_TRY(cover(c, a.element(), b.element(), stem)));

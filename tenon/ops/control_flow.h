@@ -7,8 +7,8 @@
 namespace tenon::ops {
 
 /// The least type that holds for values of type a and of type b: sizes that differ become
-/// `<stem>_d<axis>`, unique for this node; different ranks give an unranked tensor. Invalid when element
-/// types or kinds differ.
+/// `<stem>_d<axis>`, unique for this node; different ranks give an unranked tensor; a value and an
+/// optional give an optional. Invalid when element types or kinds differ.
 Result<Type> cover(const Call& c, const Type& a, const Type& b, const std::string& stem);
 
 /// Gives the inputs of region `index` these types, and known contents where the value that the node

@@ -63,7 +63,7 @@ OpPage if_else() {
           .decompose = none("core: no other operator chooses what runs"),
           .gradient = gradient,
           .cost = cost,
-          .sharding = none("what is inside is sharded node by node, under the same condition on every peer")};
+          .sharding = [](const Call& c) -> Result<Factors> { return all_whole(c); }};
 }
 
 }  // namespace tenon::ops

@@ -99,7 +99,7 @@ OpPage loop() {
           .decompose = none("core: no other operator repeats"),
           .gradient = gradient,
           .cost = cost,
-          .sharding = none("what is inside is sharded node by node, for the same number of iterations on every peer")};
+          .sharding = [](const Call& c) -> Result<Factors> { return all_whole(c); }};
 }
 
 }  // namespace tenon::ops

@@ -20,16 +20,21 @@ std::optional<std::vector<std::int64_t>> stretched_axes(const Shape& x, const Sh
   return axes;
 }
 
+// The same where only the data tell which axes those are: the ones whose sizes differ.
+Value* sum_where_sizes_differ(B g, Value* x, Value* like) {
+  const auto added = static_cast<std::size_t>(x->type().ndim() - like->type().ndim());
+  Value* wanted = g.concat(g.ints(std::vector<std::int64_t>(added, 1)), g.shape(like), Attrs{{"axis", 0}});
+  Value* axes = g.reshape(g.non_zero(g.not_equal(g.shape(x), wanted)), g.ints({-1}));
+  return g.reduce_sum(x, axes, Attrs{{"noop_with_empty_axes", true}});
+}
+
 }  // namespace
 
 Value* B::sum_to(Value* x, Value* like) {
   if (!x || !x->type().defined() || !like->type().defined()) return x;
   if (x->type().shape() == like->type().shape()) return x;
   auto axes = stretched_axes(x->type().shape(), like->type().shape());
-  if (!axes) {
-    builder_->fail(unsupported("gradient of a broadcast from {} to {}: whether the axes broadcast is not known", like->type().text(), x->type().text()));
-    return x;
-  }
+  if (!axes) return reshape_like(sum_where_sizes_differ(*this, x, like), like);
   if (axes->empty()) return x;
   Value* sum = reduce_sum(x, ints(*axes), Attrs{{"keepdims", false}});
   return sum->type().shape() == like->type().shape() ? sum : reshape_like(sum, like);

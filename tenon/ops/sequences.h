@@ -1,7 +1,7 @@
 // Shared by the sequence and optional pages.
 #pragma once
 
-#include "tenon/ops/op_page.h"
+#include "tenon/ops/movements.h"
 
 namespace tenon::ops {
 
@@ -13,7 +13,7 @@ inline OpPage sequence_page(std::string_view name, std::string_view doc) {
   p.traits = {Trait::sequence};
   p.decompose = none("core: handles sequences, which no other operator does");
   p.cost = cost_movement;
-  p.sharding = none("a sequence lies whole on every peer");
+  p.sharding = [](const Call& c) -> Result<Factors> { return all_whole(c); };  // a sequence lies whole on every peer
   return p;
 }
 
