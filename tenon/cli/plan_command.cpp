@@ -28,7 +28,7 @@ struct SearchOptions {
   std::string tokens_per_batch, tokens;
   std::int64_t batch = 0;
   std::vector<std::string> fixed, start_from;
-  std::int64_t evaluations = 400'000;
+  std::int64_t evaluations = 3'000'000;
   double seconds = 60;
 };
 
@@ -61,6 +61,19 @@ struct Batch {
   std::string note;  // how it was rounded
 };
 
+// Whole samples. Where the tokens do not give a whole number anyway, the one within half a percent
+// that divides best by two, as replicas and micro-batches must divide it.
+std::int64_t whole_samples(double exact) {
+  const std::int64_t nearest = std::max<std::int64_t>(1, std::llround(exact));
+  if (std::abs(exact - static_cast<double>(nearest)) < 1e-9) return nearest;
+  const std::int64_t reach = nearest / 200;
+  for (std::int64_t step = std::int64_t{1} << 40; step > 1; step /= 2) {
+    const std::int64_t multiple = std::llround(exact / static_cast<double>(step)) * step;
+    if (multiple > 0 && std::abs(multiple - nearest) <= reach) return multiple;
+  }
+  return nearest;
+}
+
 Result<Batch> batch_of(const SearchOptions& options, const Workload& workload, Context& context) {
   if (options.batch > 0 && !options.tokens_per_batch.empty()) {
     return context.wrong_usage("--batch and --tokens-per-batch name the same thing",
@@ -76,7 +89,7 @@ Result<Batch> batch_of(const SearchOptions& options, const Workload& workload, C
   const bool given = !options.tokens_per_batch.empty();
   const double tokens =
       TENON_TRY(parse_count(given ? options.tokens_per_batch : "4M", "--tokens-per-batch"));
-  const auto samples = std::max<std::int64_t>(1, std::llround(tokens / each));
+  const std::int64_t samples = whole_samples(tokens / each);
   std::string note;
   if (!given)
     note =

@@ -27,12 +27,12 @@ double fill_of(ScheduleKind kind, const DeviceTimes& d, int p, int chunks) {
     case ScheduleKind::interleaved:
       return (f + b + w) / chunks;
     case ScheduleKind::zb_h1:
-    case ScheduleKind::automatic:
       return std::max(0.0, f + b - w);
     case ScheduleKind::zb_h2:
       return std::max(0.0, f + b - 2 * w);
     // Two chunks a device, placed as a V: half the plain fill for each pass, less what W covers.
     case ScheduleKind::zb_v:
+    case ScheduleKind::automatic:  // within 1F1B's memory its best is such a V
       return std::max(0.0, (f + b - 2 * w) / 2);
     case ScheduleKind::v_half:
       return (f + b + w) / 2;
@@ -83,6 +83,40 @@ double steady_sends(std::span<const DeviceTimes> devices, double slowest, double
   return pace - slowest;
 }
 
+/// Least seconds of the zero-bubble kinds, which the closed forms fall below when there are too few
+/// micro-batches to fill the ramps: the way through all devices and back, with the other
+/// micro-batches behind the first. A V passes each device twice, so they follow at half the pace,
+/// but all F and B of the innermost device still lie between the ways to it and back.
+double ramp_floor(ScheduleKind kind, std::span<const DeviceTimes> devices, double m) {
+  double way = 0, before_last = 0;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    way += devices[d].forward + devices[d].backward_input;
+    if (d + 1 < devices.size()) before_last = way;
+  }
+  const DeviceTimes& last = devices.back();
+  const double follow = last.forward + last.backward_input, w = devices.front().backward_weight;
+  switch (kind) {
+    case ScheduleKind::zb_h1:
+    case ScheduleKind::zb_h2:
+      return way + (m - 1) * follow + w;
+    case ScheduleKind::zb_v:
+    case ScheduleKind::v_half:
+    case ScheduleKind::v_min:
+    case ScheduleKind::automatic:
+      return std::max(way + (m - 1) *
+                                std::max(devices.front().forward, devices.front().backward_input) /
+                                2,
+                      before_last / 2 + m * follow) +
+             w / 2;
+    case ScheduleKind::gpipe:
+    case ScheduleKind::one_f_one_b:
+    case ScheduleKind::interleaved:
+    case ScheduleKind::dualpipe:
+      return 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 PipelineTime pipeline_time(ScheduleKind kind, std::span<const DeviceTimes> devices,
@@ -98,7 +132,14 @@ PipelineTime pipeline_time(ScheduleKind kind, std::span<const DeviceTimes> devic
   PipelineTime time;
   time.busy_seconds = m * slowest;
   if (p > 1) {
-    time.fill_seconds = fill - slowest_fill;
+    time.fill_seconds =
+        std::max(fill - slowest_fill, ramp_floor(kind, devices, m) - time.busy_seconds);
+    if (kind == ScheduleKind::v_min) {
+      // Two thirds of p micro-batches circulate: they come round no faster than that.
+      const DeviceTimes& middle = devices[devices.size() / 2];
+      time.fill_seconds +=
+          m * std::max(0.0, 1.5 * (middle.forward + middle.backward_input) - slowest);
+    }
     time.send_seconds = std::max(0.0, sends_of(kind, p, chunks)) * send;
     if (kind == ScheduleKind::one_f_one_b) {
       time.send_seconds += m * steady_sends(devices, slowest, send);
@@ -121,11 +162,11 @@ double micro_batches_in_flight(ScheduleKind kind, int d, int p, std::int64_t mic
       return std::min(m, in_chunks / chunks);
     }
     case ScheduleKind::zb_h1:
-    case ScheduleKind::automatic:
       return std::min(m, behind + d * weight_share);
     case ScheduleKind::zb_h2:
       return std::min(m, 2.0 * behind - 1 + 2 * d * weight_share);
     case ScheduleKind::zb_v:
+    case ScheduleKind::automatic:  // is given 1F1B's memory on every device
       return std::min<double>(m, p);
     case ScheduleKind::v_half:
       return std::min(m, p / 2.0 + 1);

@@ -124,6 +124,14 @@ double exposed(double transfer, double overlap, double work) {
   return transfer - std::min(overlap * transfer, work);
 }
 
+/// Activations go to the host in forward and come back in backward, over the device's own link.
+void add_activation_offload(const Device& device, double bytes, DeviceTimes& times) {
+  constexpr double overlap = 0.85;  // copies and kernels share the memory's bandwidth
+  const double transfer = bytes / std::max(1e9, device.host_link.bytes_per_second);
+  times.forward += exposed(transfer, overlap, times.forward);
+  times.backward_input += exposed(transfer, overlap, times.backward_input + times.backward_weight);
+}
+
 }  // namespace
 
 void Pricer::add_sharded_weights(const Plan& plan, StageState& stage) const {
@@ -150,6 +158,9 @@ void Pricer::finish_times(const Plan& plan, StageState& stage) const {
   stage.times = {sum.forward + sum.forward_comm,
                  sum.backward_input + sum.backward_comm + stage.recompute, sum.backward_weight};
   if (plan.zero_stage >= 3) add_sharded_weights(plan, stage);
+  if (plan.offload == Offload::activations || plan.offload == Offload::both) {
+    add_activation_offload(model.device, stage.flight_bytes, stage.times);
+  }
   // When kernels are shorter than their launches, the host sets the pace.
   const double slack_forward = std::max(0.0, sum.kernels_forward * host - stage.times.forward);
   const double slack_backward =

@@ -8,6 +8,7 @@
 #include "tenon/planner/pipeline/order_swaps.h"
 #include "tenon/planner/pipeline/rule_search.h"
 #include "tenon/planner/pipeline/timing.h"
+#include "tenon/planner/pipeline/vee_blocks.h"
 
 namespace tenon::planner {
 namespace {
@@ -67,7 +68,14 @@ void compete(Contest& contest, const Pipeline& pipeline, const std::vector<doubl
   FoundSchedule found = search_rules(contest.placement, m, limits, pipeline.weight_share, bound,
                                      budget, contest.best.makespan);
   if (found.makespan < contest.best.makespan - 1e-9) contest.best = std::move(found);
-  if (contest.placement.of_device[0].size() == 1) consider_published(contest, pipeline, limits);
+  if (contest.placement.of_device[0].size() == 1) {
+    consider_published(contest, pipeline, limits);
+  } else {
+    for (const BlockPace pace :
+         {v_min_pace, v_half_pace, BlockPace{2, 2, 2, 2}, BlockPace{4, 2, 4, 2}}) {
+      consider_blocks(contest.best, contest.placement, m, limits, pipeline.weight_share, pace);
+    }
+  }
   constexpr std::int64_t small = 1500;  // ops; beyond that a swap costs too much for what it gains
   const std::int64_t ops = 3 * static_cast<std::int64_t>(contest.placement.chunks.size()) * m;
   if (ops <= small) {

@@ -6,6 +6,7 @@
 #include "tenon/planner/pipeline/auto_schedule.h"
 #include "tenon/planner/pipeline/lower_bound.h"
 #include "tenon/planner/pipeline/rule_search.h"
+#include "tenon/planner/pipeline/vee_blocks.h"
 
 namespace tenon::planner {
 namespace {
@@ -213,20 +214,24 @@ double vee_limit(ScheduleKind kind, int p) {
   return std::min<double>(p, std::ceil(2 * target) / 2);  // whole chunks of half a stage
 }
 
-// Two chunks a device, V-shaped, scheduled for least idle time within the kind's own memory.
+// Two chunks a device, V-shaped: the better of repeated blocks of passes and of list scheduling
+// within the kind's own memory.
 Schedule vee_schedule(ScheduleKind kind, const Pipeline& pipeline) {
   double unit = 0;
   for (const StageTimes& stage : pipeline.stages) unit = std::max(unit, stage.activation);
-  const std::vector<double> limits(pipeline.devices(), unit * vee_limit(kind, pipeline.devices()));
+  const int p = pipeline.devices(), m = pipeline.micro_batches;
+  const std::vector<double> limits(p, unit * vee_limit(kind, p));
   Schedule schedule = empty_schedule(kind, pipeline, vee_placement(pipeline));
-  const double bound = makespan_lower_bound(schedule.placement, pipeline.micro_batches, limits,
-                                            pipeline.weight_share);
+  const double bound = makespan_lower_bound(schedule.placement, m, limits, pipeline.weight_share);
   constexpr std::int64_t ops_budget = 500'000;
-  schedule.devices = search_rules(schedule.placement, pipeline.micro_batches, limits,
-                                  pipeline.weight_share, bound, ops_budget)
-                         .devices;
-  TENON_CHECK(!schedule.devices.empty(), "no {} schedule for {} stages", name(kind),
-              pipeline.devices());
+  FoundSchedule best =
+      search_rules(schedule.placement, m, limits, pipeline.weight_share, bound, ops_budget);
+  if (kind != ScheduleKind::zb_v) {
+    const BlockPace pace = kind == ScheduleKind::v_min ? v_min_pace : v_half_pace;
+    consider_blocks(best, schedule.placement, m, limits, pipeline.weight_share, pace);
+  }
+  TENON_CHECK(!best.devices.empty(), "no {} schedule for {} stages", name(kind), p);
+  schedule.devices = std::move(best.devices);
   return schedule;
 }
 
