@@ -28,7 +28,7 @@ def session_of(path):
 def feed(value, index, rng, spatial):
     if value.name in SPECIAL:
         return SPECIAL[value.name]
-    dims = [d if isinstance(d, int) and d > 0 else (1 if axis == 0 else spatial) for axis, d in enumerate(value.shape)]
+    dims = [d if isinstance(d, int) and d > 0 else (1 if axis == 0 or d == "batch" or value.name == "state" else spatial) for axis, d in enumerate(value.shape)]
     if "int64" in value.type:
         return np.ones(dims, np.int64)
     kind = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64, "tensor(int32)": np.int32, "tensor(bool)": np.bool_}[value.type]
@@ -48,7 +48,7 @@ def compare(source, target):
     else:
         return f"ONNX Runtime does not run the original: {str(reason)[:150]}"
     got = b.run(None, feeds)
-    for x, y in zip(got, expected):
+    for x, y in zip(got, expected, strict=True):
         if x.shape != y.shape or x.dtype != y.dtype:
             return f"shape or type differs: {x.shape} {x.dtype} and {y.shape} {y.dtype}"
         scale = max(1e-6, float(np.abs(y).max())) if y.size else 1
