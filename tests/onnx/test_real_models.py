@@ -7,6 +7,7 @@ import tempfile
 
 try:
     import numpy as np
+    import onnx
     import onnxruntime as ort
 except ImportError as missing:
     print(f"skipped: {missing}")
@@ -61,6 +62,8 @@ def main():
     part = sys.argv[1] if len(sys.argv) > 1 else ""
     tool = os.environ.get("TENON_ONNX_REWRITE", "build/tenon_onnx_rewrite")
     models = sorted(p for p in glob.glob(f"{INPUTS}/**/*.onnx", recursive=True) if "/onnx-" not in p and part in p)
+    # Nine ImageNet nets with constant weights come with the format's own tests.
+    models += sorted(p for p in glob.glob(os.path.join(os.path.dirname(onnx.__file__), "backend/test/data/light/*.onnx")) if part in p)
     if not models:
         print(f"skipped: no models below {INPUTS}")
         return 77
