@@ -6,16 +6,6 @@ namespace {
 
 Value* turned(B g, Value* x) { return g.transpose(x, Attrs{{"perm", Attr::Integers{0, 1, 3, 2}}}); }
 
-// Query heads that share a key head become more steps of it: [b, kv heads, group * s, d].
-Value* fold_groups(B g, Value* x, Value* k) {
-  if (x->type().dim(1) == k->type().dim(1)) return x;
-  return g.reshape(x, g.concat(g.shape(k, Attrs{{"end", 2}}), g.ints({-1}), g.shape(x, Attrs{{"start", 3}}), Attrs{{"axis", 0}}));
-}
-Value* unfold_groups(B g, Value* x, Value* q) {
-  if (x->type().dim(1) == q->type().dim(1)) return x;
-  return g.reshape(x, g.concat(g.shape(q, Attrs{{"end", 3}}), g.ints({-1}), Attrs{{"axis", 0}}));
-}
-
 Value* operand(B g, const Call& c, int input, const char* heads) {
   Value* x = g.cast_to(c.value(input), wide_float(c.in(kQ).dtype()));
   return c.in(input).ndim() == 3 ? split_heads(g, x, c.integer(heads)) : x;
@@ -29,7 +19,8 @@ Value* full_mask(B g, const Call& c, Value* scores) {
   std::vector<std::int64_t> pads(static_cast<std::size_t>(c.in(kMask).ndim()) * 2, 0);
   pads.back() = *want - *have;
   const bool flags = c.in(kMask).dtype() == DType::boolean;
-  return g.pad(mask, g.ints(pads), flags ? g.constant(Tensor::scalar(false)) : g.number(-INFINITY, mask));
+  return g.pad(mask, g.ints(pads),
+               flags ? g.constant(Tensor::scalar(false)) : g.number(-INFINITY, mask));
 }
 
 // Scores with every mask applied.
@@ -38,7 +29,8 @@ Value* masked_scores(B g, const Call& c, Value* scores) {
   if (c.has(kMask)) {
     Value* mask = full_mask(g, c, scores);
     const bool flags = c.in(kMask).dtype() == DType::boolean;
-    scores = flags ? g.where(mask, scores, hidden) : g.add(scores, g.cast_to(mask, scores->type().dtype()));
+    scores = flags ? g.where(mask, scores, hidden)
+                   : g.add(scores, g.cast_to(mask, scores->type().dtype()));
   }
   Value* column = positions_along(g, scores, 3);
   if (c.flag("is_causal")) {
@@ -55,11 +47,31 @@ Value* masked_scores(B g, const Call& c, Value* scores) {
 
 }  // namespace
 
-Value* split_heads(B g, Value* x, std::int64_t heads) {
-  return g.transpose(g.reshape(x, g.ints({0, 0, heads, -1})), Attrs{{"perm", Attr::Integers{0, 2, 1, 3}}});
+// Query heads that share a key head become more steps of it: [b, kv heads, group * s, d].
+Value* fold_groups(B g, Value* x, Value* k) {
+  const Dim &heads = x->type().dim(1), &key_heads = k->type().dim(1);
+  if (heads == key_heads) return x;
+  Value* rows = g.ints({-1});
+  if (heads.is_constant() && key_heads.is_constant())
+    rows = g.mul(g.shape(x, Attrs{{"start", 2}, {"end", 3}}),
+                 g.ints({heads.value() / key_heads.value()}));
+  return g.reshape(x, g.concat(g.shape(k, Attrs{{"end", 2}}), rows, g.shape(x, Attrs{{"start", 3}}),
+                               Attrs{{"axis", 0}}));
+}
+Value* unfold_groups(B g, Value* x, Value* q) {
+  if (x->type().dim(1) == q->type().dim(1)) return x;
+  return g.reshape(x, g.concat(g.shape(q, Attrs{{"end", 3}}), g.shape(x, Attrs{{"start", 3}}),
+                               Attrs{{"axis", 0}}));
 }
 
-Value* join_heads(B g, Value* x) { return g.reshape(g.transpose(x, Attrs{{"perm", Attr::Integers{0, 2, 1, 3}}}), g.ints({0, 0, -1})); }
+Value* split_heads(B g, Value* x, std::int64_t heads) {
+  return g.transpose(g.reshape(x, g.ints({0, 0, heads, -1})),
+                     Attrs{{"perm", Attr::Integers{0, 2, 1, 3}}});
+}
+
+Value* join_heads(B g, Value* x) {
+  return g.reshape(g.transpose(x, Attrs{{"perm", Attr::Integers{0, 2, 1, 3}}}), g.ints({0, 0, -1}));
+}
 
 Value* probabilities(B g, Value* scores, bool may_be_empty) {
   Value* p = g.softmax(scores);
@@ -88,17 +100,21 @@ Parts forward(B g, const Call& c) {
   }
   p.raw = unfold_groups(g, g.matmul(fold_groups(g, scaled_q, p.k), turned(g, p.k)), p.q);
   const double cap = c.real("softcap");
-  p.capped = cap > 0 ? g.mul(g.tanh(g.div(p.raw, g.number(cap, p.raw))), g.number(cap, p.raw)) : p.raw;
+  p.capped =
+      cap > 0 ? g.mul(g.tanh(g.div(p.raw, g.number(cap, p.raw))), g.number(cap, p.raw)) : p.raw;
   Value* scores = masked_scores(g, c, p.capped);
   const DType precision = c.has_attr("softmax_precision") ? c.dtype("softmax_precision") : wide;
-  p.p = g.cast_to(probabilities(g, g.cast_to(scores, precision), c.has(kMask) || c.has(kLens)), wide);
+  p.p =
+      g.cast_to(probabilities(g, g.cast_to(scores, precision), c.has(kMask) || c.has(kLens)), wide);
   p.y = unfold_groups(g, g.matmul(fold_groups(g, p.p, p.k), p.v), p.q);
   const std::int64_t mode = c.integer("qk_matmul_output_mode");
   p.shown = mode == 1 ? p.capped : mode == 2 ? scores : mode == 3 ? p.p : p.raw;
   return p;
 }
 
-Value* packed(B g, const Call& c, Value* y) { return g.cast_to(c.in(kQ).ndim() == 3 ? join_heads(g, y) : y, c.in(kQ).dtype()); }
+Value* packed(B g, const Call& c, Value* y) {
+  return g.cast_to(c.in(kQ).ndim() == 3 ? join_heads(g, y) : y, c.in(kQ).dtype());
+}
 
 namespace {
 
@@ -107,11 +123,14 @@ void split_past(B g, const Call& c, Value* d, Value* present, int input, int pas
   if (present) d = g.add(d, g.cast_to(present, d->type().dtype()));
   if (c.has(past)) {
     const Type& t = c.in(past);
-    Value* length = t.dim(2).known() ? g.ints({t.dim(2).value()}) : g.shape(c.value(past), Attrs{{"start", 2}, {"end", 3}});
-    dxs[static_cast<std::size_t>(past)] = g.cast_to(g.slice(d, g.ints({0}), length, g.ints({2})), t.dtype());
+    Value* length = t.dim(2).known() ? g.ints({t.dim(2).value()})
+                                     : g.shape(c.value(past), Attrs{{"start", 2}, {"end", 3}});
+    dxs[static_cast<std::size_t>(past)] =
+        g.cast_to(g.slice(d, g.ints({0}), length, g.ints({2})), t.dtype());
     d = g.slice(d, length, g.ints({INT64_MAX}), g.ints({2}));
   }
-  dxs[static_cast<std::size_t>(input)] = g.cast_to(c.in(input).ndim() == 3 ? join_heads(g, d) : d, c.in(input).dtype());
+  dxs[static_cast<std::size_t>(input)] =
+      g.cast_to(c.in(input).ndim() == 3 ? join_heads(g, d) : d, c.in(input).dtype());
 }
 
 // The additive mask: ds summed over what it was broadcast along, the part that it covers.
@@ -124,8 +143,9 @@ Value* mask_gradient(B g, const Call& c, Value* ds) {
 
 }  // namespace
 
-// P = softmax(S): dV = P^T dY, dP = dY V^T, dS = P * (dP - rowsum(dY * Y)); the cap gives dS * (1 - (S / cap)^2);
-// dQ = dS K * scale, dK = dS^T Q * scale. Hidden scores have P = 0, so nothing reaches them.
+// P = softmax(S): dV = P^T dY, dP = dY V^T, dS = P * (dP - rowsum(dY * Y)); the cap gives dS * (1 -
+// (S / cap)^2); dQ = dS K * scale, dK = dS^T Q * scale. Hidden scores have P = 0, so nothing
+// reaches them.
 Values backward(B g, const Call& c, const Values& dys) {
   const Parts p = forward(g, c);
   Value* dy = g.cast_to(dys[0], p.y->type().dtype());

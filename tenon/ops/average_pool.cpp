@@ -19,14 +19,16 @@ Result<Datums> eval(const EvalCall& e) {
       const double* from = values.data() + plane * x_plane(w);
       double sum = 0;
       for_each_tap(w, y0, y1, y2, [&](std::int64_t at, std::int64_t) { sum += from[at]; });
-      y[static_cast<std::size_t>(plane * y_plane(w) + k)] = sum * scale[static_cast<std::size_t>(k)];
+      y[static_cast<std::size_t>(plane * y_plane(w) + k)] =
+          sum * scale[static_cast<std::size_t>(k)];
     });
   return Datums{Datum(narrow(y, x.dtype(), out))};
 }
 
 Values gradient(B g, const Call& c, const Values& dys) {
   Value* x = c.value(0);
-  return {g.average_pool_adjoint(dys[0], g.dims_value(spatial(x->type()), x), copied_pool_attrs(c, {"count_include_pad", "divisor"}))};
+  return {g.average_pool_adjoint(dys[0], g.dims_value(spatial(x->type()), x),
+                                 copied_pool_attrs(c, {"count_include_pad", "divisor"}))};
 }
 
 Cost cost(const Call& c) { return cost_pool(c, c.out(0).count()); }
@@ -34,23 +36,42 @@ Cost cost(const Call& c) { return cost_pool(c, c.out(0).count()); }
 }  // namespace
 
 OpPage average_pool() {
-  return {.name = "average_pool",
-          .doc = "sum of each window over the number of its elements inside of x (`count_include_pad`: of x and pads, but not beyond), or over `divisor` when that is not 0",
-          .inputs = {{"x", kFloat}},
-          .attrs = average_attrs(),
-          .infer = infer,
-          .eval = eval,
-          .decompose = none("core"),
-          .gradient = gradient,
-          .cost = cost,
-          .sharding = sharding_planes,
-          .samples = {sample({{2, 4, 5, 4}}).with({{"kernel", Attr::Integers{2, 3}}, {"strides", Attr::Integers{2, 1}}}),
-                      sample({{1, 2, 7}}).with({{"kernel", Attr::Integers{3}}, {"strides", Attr::Integers{2}}, {"pads", Attr::Integers{1, 1}}, {"ceil_mode", true}}),
-                      sample({{1, 2, 6}}).with({{"kernel", Attr::Integers{3}}, {"strides", Attr::Integers{2}}, {"pads", Attr::Integers{1, 0}}, {"ceil_mode", true}, {"count_include_pad", true}}),
-                      sample({{1, 1, 4, 3, 4}}).with({{"kernel", Attr::Integers{2, 2, 2}}, {"auto_pad", "SAME_LOWER"}, {"dilations", Attr::Integers{2, 1, 1}}, {"count_include_pad", true}}),
-                      sample({{1, 2, 6}}).with({{"kernel", Attr::Integers{3}}, {"divisor", 2}}),
-                      rejects({{1, 2, 3}}, "larger than the padded size").with({{"kernel", Attr::Integers{4}}}),
-                      rejects({{1, 2, 3}}, "kernel sizes are at least 1").with({{"kernel", Attr::Integers{0}}})}};
+  return {
+      .name = "average_pool",
+      .doc =
+          "sum of each window over the number of its elements inside of x (`count_include_pad`: of "
+          "x and pads, but not beyond), or over `divisor` when that is not 0",
+      .inputs = {{"x", kFloat}},
+      .attrs = average_attrs(),
+      .infer = infer,
+      .eval = eval,
+      .decompose = none("core"),
+      .gradient = gradient,
+      .cost = cost,
+      .sharding = sharding_planes,
+      .samples = {
+          sample({{2, 4, 5, 4}})
+              .with({{"kernel", Attr::Integers{2, 3}}, {"strides", Attr::Integers{2, 1}}}),
+          sample({{1, 2, 7}})
+              .with({{"kernel", Attr::Integers{3}},
+                     {"strides", Attr::Integers{2}},
+                     {"pads", Attr::Integers{1, 1}},
+                     {"ceil_mode", true}}),
+          sample({{1, 2, 6}})
+              .with({{"kernel", Attr::Integers{3}},
+                     {"strides", Attr::Integers{2}},
+                     {"pads", Attr::Integers{1, 0}},
+                     {"ceil_mode", true},
+                     {"count_include_pad", true}}),
+          sample({{1, 1, 4, 3, 4}})
+              .with({{"kernel", Attr::Integers{2, 2, 2}},
+                     {"auto_pad", "SAME_LOWER"},
+                     {"dilations", Attr::Integers{2, 1, 1}},
+                     {"count_include_pad", true}}),
+          sample({{1, 2, 6}}).with({{"kernel", Attr::Integers{3}}, {"divisor", 2}}),
+          rejects({{1, 2, 3}}, "larger than the padded size").with({{"kernel", Attr::Integers{4}}}),
+          rejects({{1, 2, 3}}, "kernel sizes are at least 1")
+              .with({{"kernel", Attr::Integers{0}}})}};
 }
 
 }  // namespace tenon::ops

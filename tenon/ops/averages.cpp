@@ -5,9 +5,11 @@ namespace tenon::ops {
 namespace {
 
 // Taps of output y along one axis that lie in [-before, x + after).
-std::int64_t taps_inside(const WindowAxis& a, std::int64_t y, std::int64_t before, std::int64_t after) {
+std::int64_t taps_inside(const WindowAxis& a, std::int64_t y, std::int64_t before,
+                         std::int64_t after) {
   std::int64_t n = 0;
-  for (std::int64_t k = 0; k < a.kernel; ++k) n += a.at(y, k) >= -before && a.at(y, k) < a.x + after;
+  for (std::int64_t k = 0; k < a.kernel; ++k)
+    n += a.at(y, k) >= -before && a.at(y, k) < a.x + after;
   return n;
 }
 
@@ -23,7 +25,8 @@ std::vector<AttrSpec> average_attrs() {
 std::vector<double> window_scales(const Call& c, const Window& w) {
   const std::int64_t fixed = c.integer("divisor");
   const bool pads = c.flag("count_include_pad");
-  std::vector<double> scales(static_cast<std::size_t>(y_plane(w)), fixed ? 1.0 / static_cast<double>(fixed) : 0.0);
+  std::vector<double> scales(static_cast<std::size_t>(y_plane(w)),
+                             fixed ? 1.0 / static_cast<double>(fixed) : 0.0);
   if (fixed) return scales;
   const auto count = [&](int axis, std::int64_t y) {
     const WindowAxis& a = w[static_cast<std::size_t>(axis)];

@@ -24,7 +24,9 @@ class Contraction {
     for (std::size_t i = 0; i < x.letters.size(); ++i)
       for (std::size_t k = x.letters.size(); --k > i;) {
         if (x.letters[i] != x.letters[k]) continue;
-        x.value = g_.reduce_sum(g_.mul(x.value, identity(x, i, k)), g_.ints({static_cast<std::int64_t>(k)}), Attrs{{"keepdims", false}});
+        x.value =
+            g_.reduce_sum(g_.mul(x.value, identity(x, i, k)),
+                          g_.ints({static_cast<std::int64_t>(k)}), Attrs{{"keepdims", false}});
         x.letters.erase(k, 1);
       }
     return x;
@@ -35,8 +37,10 @@ class Contraction {
     std::vector<std::int64_t> axes;
     std::string left;
     for (std::size_t i = 0; i < x.letters.size(); ++i) {
-      if (has(keep, x.letters[i])) left += x.letters[i];
-      else axes.push_back(static_cast<std::int64_t>(i));
+      if (has(keep, x.letters[i]))
+        left += x.letters[i];
+      else
+        axes.push_back(static_cast<std::int64_t>(i));
     }
     if (axes.empty()) return x;
     return {g_.reduce_sum(x.value, g_.ints(axes), Attrs{{"keepdims", false}}), left};
@@ -63,7 +67,8 @@ class Contraction {
     b = ordered(b, batch + shared + cols);
     Value* left = shaped(a.value, {{a, batch, false}, {a, rows, true}, {a, shared, true}});
     Value* right = shaped(b.value, {{b, batch, false}, {b, shared, true}, {b, cols, true}});
-    Value* y = shaped(g_.matmul(left, right), {{a, batch, false}, {a, rows, false}, {b, cols, false}});
+    Value* y =
+        shaped(g_.matmul(left, right), {{a, batch, false}, {a, rows, false}, {b, cols, false}});
     return {y, batch + rows + cols};
   }
 
@@ -100,7 +105,10 @@ class Contraction {
     std::int64_t known = 1;
     Value* rest = nullptr;
     for (char ch : letters) {
-      if (auto d = x.dim(ch).known()) { known *= *d; continue; }
+      if (auto d = x.dim(ch).known()) {
+        known *= *d;
+        continue;
+      }
       const auto axis = static_cast<std::int64_t>(x.letters.find(ch));
       Value* d = g_.shape(x.value, Attrs{{"start", axis}, {"end", axis + 1}});
       rest = rest ? g_.mul(rest, d) : d;
@@ -112,8 +120,10 @@ class Contraction {
   Value* shaped(Value* x, const std::vector<Axes>& groups) {
     Values sizes;
     for (const Axes& group : groups) {
-      if (group.merged) sizes.push_back(size_value(group.from, group.letters));
-      else for (char ch : group.letters) sizes.push_back(size_value(group.from, std::string(1, ch)));
+      if (group.merged)
+        sizes.push_back(size_value(group.from, group.letters));
+      else
+        for (char ch : group.letters) sizes.push_back(size_value(group.from, std::string(1, ch)));
     }
     if (sizes.empty()) return g_.reshape(x, g_.ints({}));
     return g_.reshape(x, g_.concat(sizes, Attrs{{"axis", 0}}), Attrs{{"allow_zero", true}});

@@ -13,7 +13,8 @@ Result<bool> check_channels(const Call& c, const Dim& x_channels, const Type& w)
   const std::int64_t group = c.integer("group");
   if (group < 1) return invalid("group is at least 1 but {} is given", group);
   TENON_EXPECT_SAME(x_channels, w.dim(1) * Dim(group), "x.channels == w.channels * group");
-  if (w.dim(0).is_constant() && w.dim(0).value() % group) return invalid("w.rows is {} but must divide by group {}", w.dim(0).value(), group);
+  if (w.dim(0).is_constant() && w.dim(0).value() % group)
+    return invalid("w.rows is {} but must divide by group {}", w.dim(0).value(), group);
   return true;
 }
 

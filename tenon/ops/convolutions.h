@@ -1,4 +1,5 @@
-// The three faces of one sum, y[n, m, o] = sum over c, k of x[n, c, o * stride - begin + k * dilation]
+// The three faces of one sum, y[n, m, o] = sum over c, k of x[n, c, o * stride - begin + k *
+// dilation]
 // * w[m, c, k]: conv computes y, its adjoints x and w. Each calls the others in its gradient.
 #pragma once
 
@@ -31,15 +32,18 @@ void for_each_row(const ConvSizes& s, F&& f) {
   for (std::int64_t n = 0; n < s.batch; ++n)
     for (std::int64_t m = 0; m < s.groups * s.out; ++m)
       for (std::int64_t c = 0; c < s.in; ++c) {
-        const std::int64_t x = (n * s.groups * s.in + m / s.out * s.in + c) * xs, y = (n * s.groups * s.out + m) * ys;
+        const std::int64_t x = (n * s.groups * s.in + m / s.out * s.in + c) * xs,
+                           y = (n * s.groups * s.out + m) * ys;
         for (std::int64_t k = 0; k < taps; ++k) {
-          const std::int64_t k2 = k % w[2].kernel, k1 = k / w[2].kernel % w[1].kernel, k0 = k / w[2].kernel / w[1].kernel;
+          const std::int64_t k2 = k % w[2].kernel, k1 = k / w[2].kernel % w[1].kernel,
+                             k0 = k / w[2].kernel / w[1].kernel;
           const std::int64_t lo = w[2].first(k2), count = w[2].last(k2) - lo, x2 = w[2].at(lo, k2);
           if (count <= 0) continue;
           for (std::int64_t a = w[0].first(k0); a < w[0].last(k0); ++a)
             for (std::int64_t b = w[1].first(k1); b < w[1].last(k1); ++b)
-              f((m * s.in + c) * taps + k, x + (w[0].at(a, k0) * w[1].x + w[1].at(b, k1)) * w[2].x + x2, y + (a * w[1].y + b) * w[2].y + lo, count,
-                w[2].stride);
+              f((m * s.in + c) * taps + k,
+                x + (w[0].at(a, k0) * w[1].x + w[1].at(b, k1)) * w[2].x + x2,
+                y + (a * w[1].y + b) * w[2].y + lo, count, w[2].stride);
         }
       }
 }

@@ -14,7 +14,9 @@ std::vector<const Node*> nodes_behind(const Values& outputs, int first) {
   while (!open.empty()) {
     const Value* v = open.back();
     open.pop_back();
-    if (!v || !v->producer() || v->producer()->id() < first || !found.emplace(v->producer()->id(), v->producer()).second) continue;
+    if (!v || !v->producer() || v->producer()->id() < first ||
+        !found.emplace(v->producer()->id(), v->producer()).second)
+      continue;
     open.insert(open.end(), v->producer()->inputs().begin(), v->producer()->inputs().end());
   }
   std::vector<const Node*> nodes;
@@ -47,7 +49,8 @@ class Adjoints {
 
 }  // namespace
 
-Values gradients_through(B g, int first_node, const Values& ys, const Values& dys, const Values& xs) {
+Values gradients_through(B g, int first_node, const Values& ys, const Values& dys,
+                         const Values& xs) {
   const auto nodes = nodes_behind(ys, first_node);
   Adjoints adjoints(g);
   for (std::size_t i = 0; i < dys.size() && i < ys.size(); ++i) adjoints.add(ys[i], dys[i]);
@@ -55,10 +58,12 @@ Values gradients_through(B g, int first_node, const Values& ys, const Values& dy
     const Node& node = **it;
     Values dy;
     for (const Value* y : node.outputs()) dy.push_back(adjoints.of(y));
-    const bool reached = std::any_of(dy.begin(), dy.end(), [](const Value* v) { return v != nullptr; });
+    const bool reached =
+        std::any_of(dy.begin(), dy.end(), [](const Value* v) { return v != nullptr; });
     if (!reached || !node.op().gradient) continue;
     const Values dx = node.op().gradient(g.builder(), Call(node), dy);
-    for (std::size_t k = 0; k < dx.size() && k < node.inputs().size(); ++k) adjoints.add(node.inputs()[k], dx[k]);
+    for (std::size_t k = 0; k < dx.size() && k < node.inputs().size(); ++k)
+      adjoints.add(node.inputs()[k], dx[k]);
   }
   Values dxs;
   for (const Value* x : xs) dxs.push_back(x ? adjoints.take(x) : nullptr);

@@ -46,8 +46,8 @@ Result<Datums> eval(const EvalCall& e) {
   return Datums{Datum(narrow(y, x.dtype(), out))};
 }
 
-// dx[i, j] = dy * cofactor[i, j], and a cofactor is the determinant of x with row i replaced by the unit
-// row e_j. Unlike det(x) * inverse(x)^T this also holds where x is singular.
+// dx[i, j] = dy * cofactor[i, j], and a cofactor is the determinant of x with row i replaced by the
+// unit row e_j. Unlike det(x) * inverse(x)^T this also holds where x is singular.
 Values gradient(B g, const Call& c, const Values& dys) {
   const auto n = c.in(0).dim(-1).known();
   if (!n) {
@@ -55,10 +55,12 @@ Values gradient(B g, const Call& c, const Values& dys) {
     return {nullptr};
   }
   const DType d = c.in(0).dtype();
-  std::vector<double> keep(static_cast<std::size_t>(*n * *n), 1), unit(static_cast<std::size_t>(*n * *n * *n * *n), 0);
+  std::vector<double> keep(static_cast<std::size_t>(*n * *n), 1),
+      unit(static_cast<std::size_t>(*n * *n * *n * *n), 0);
   for (std::int64_t i = 0; i < *n; ++i) {
     keep[static_cast<std::size_t>(i * (*n + 1))] = 0;
-    for (std::int64_t j = 0; j < *n; ++j) unit[static_cast<std::size_t>(((i * *n + j) * *n + i) * *n + j)] = 1;
+    for (std::int64_t j = 0; j < *n; ++j)
+      unit[static_cast<std::size_t>(((i * *n + j) * *n + i) * *n + j)] = 1;
   }
   Value* x = g.unsqueeze(c.value(0), g.ints({-3, -4}));
   Value* others = g.mul(x, g.constant(from_doubles(keep, d, {*n, 1, *n, 1})));
@@ -84,8 +86,10 @@ OpPage det() {
           .gradient = gradient,
           .cost = cost,
           .sharding = factors("... _ _ -> ..."),
-          .samples = {sample({{3, 3}}), sample({{2, 4, 2, 2}}), sample({{1, 1}}),
-                      sample({{2, 2}}).given(0, Tensor::of<float>({2, 2}, std::vector<float>{1, 2, 2, 4})), rejects({{2, 3}}, "x.cols is 3 but x.rows is 2")}};
+          .samples = {
+              sample({{3, 3}}), sample({{2, 4, 2, 2}}), sample({{1, 1}}),
+              sample({{2, 2}}).given(0, Tensor::of<float>({2, 2}, std::vector<float>{1, 2, 2, 4})),
+              rejects({{2, 3}}, "x.cols is 3 but x.rows is 2")}};
 }
 
 }  // namespace tenon::ops

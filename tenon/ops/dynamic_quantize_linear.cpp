@@ -4,17 +4,21 @@
 namespace tenon::ops {
 namespace {
 
-Result<Types> infer(const Call& c) { return Types{c.in(0).with_dtype(DType::u8), Type(DType::f32, {}), Type(DType::u8, {})}; }
+Result<Types> infer(const Call& c) {
+  return Types{c.in(0).with_dtype(DType::u8), Type(DType::f32, {}), Type(DType::u8, {})};
+}
 
 // scale = (max(0, x) - min(0, x)) / 255 (1 / 255 when both are 0), zero_point = round(-min / scale)
 Values decompose(B g, const Call& c) {
   Value *x = c.value(0), *zero = g.number(0, x), *steps = g.number(255, x);
   const Attrs all = {{"keepdims", false}};
-  Value *high = g.max(g.reduce_max(x, all), zero), *low = g.min(g.neg(g.reduce_max(g.neg(x), all)), zero);
+  Value *high = g.max(g.reduce_max(x, all), zero),
+        *low = g.min(g.neg(g.reduce_max(g.neg(x), all)), zero);
   Value* range = g.sub(high, low);
   Value* scale = g.div(g.where(g.equal(range, zero), g.number(1, x), range), steps);
   Value* zero_point = g.round(g.clip(g.neg(g.div(low, scale)), zero, steps));
-  return {to_quantized(g, g.div(x, scale), zero_point, DType::u8), scale, g.cast_to(zero_point, DType::u8)};
+  return {to_quantized(g, g.div(x, scale), zero_point, DType::u8), scale,
+          g.cast_to(zero_point, DType::u8)};
 }
 
 }  // namespace
@@ -29,7 +33,8 @@ OpPage dynamic_quantize_linear() {
           .gradient = none("piecewise constant: the derivative is 0 wherever there is one"),
           .cost = cost_of_decomposition,
           .sharding = none("the range is that of the whole tensor"),
-          .samples = {sample({{2, 3}}).range(-3, 5), sample({{4}}).range(1, 5), sample({{3}}).range(-5, -1), sample({{2}}).range(0, 0),
+          .samples = {sample({{2, 3}}).range(-3, 5), sample({{4}}).range(1, 5),
+                      sample({{3}}).range(-5, -1), sample({{2}}).range(0, 0),
                       rejects({{2, 3}}, "x is f64 but must be one of f32").all(DType::f64)}};
 }
 

@@ -16,8 +16,10 @@ Result<Sizes> sizes_of(const Call& c, const Equation& e) {
       const Dim& d = c.in(static_cast<int>(i)).dim(static_cast<int>(a));
       auto [it, fresh] = sizes.try_emplace(e.inputs[i][a], d);
       if (fresh || d == Dim(1)) continue;
-      if (it->second == Dim(1)) it->second = d;
-      else TENON_EXPECT_SAME(it->second, d, "axes of one letter have one size: the first == another");
+      if (it->second == Dim(1))
+        it->second = d;
+      else
+        TENON_EXPECT_SAME(it->second, d, "axes of one letter have one size: the first == another");
     }
   return sizes;
 }
@@ -44,7 +46,8 @@ Dims steps_of(const std::string& term, const Dims& dims, const std::string& lett
 
 // Walks all letters, the last one innermost: y += product of the operands.
 template <class W>
-void accumulate(std::vector<W>& y, const std::vector<std::vector<W>>& xs, const Dims& sizes, const std::vector<Dims>& steps) {
+void accumulate(std::vector<W>& y, const std::vector<std::vector<W>>& xs, const Dims& sizes,
+                const std::vector<Dims>& steps) {
   const std::size_t n = xs.size(), inner = sizes.size() - 1;  // steps[n] belongs to y
   const std::int64_t count = sizes[inner];
   Dims at(inner, 0), offset(n + 1, 0);
@@ -52,12 +55,14 @@ void accumulate(std::vector<W>& y, const std::vector<std::vector<W>>& xs, const 
   for (std::int64_t k = 0; k < outer; ++k) {
     for (std::int64_t j = 0; j < count; ++j) {
       W product{1};
-      for (std::size_t x = 0; x < n; ++x) product *= xs[x][static_cast<std::size_t>(offset[x] + j * steps[x][inner])];
+      for (std::size_t x = 0; x < n; ++x)
+        product *= xs[x][static_cast<std::size_t>(offset[x] + j * steps[x][inner])];
       y[static_cast<std::size_t>(offset[n] + j * steps[n][inner])] += product;
     }
     for (std::size_t i = inner; i-- > 0;) {
       const bool wraps = ++at[i] == sizes[i];
-      for (std::size_t x = 0; x <= n; ++x) offset[x] += wraps ? -steps[x][i] * (sizes[i] - 1) : steps[x][i];
+      for (std::size_t x = 0; x <= n; ++x)
+        offset[x] += wraps ? -steps[x][i] * (sizes[i] - 1) : steps[x][i];
       if (!wraps) break;
       at[i] = 0;
     }
@@ -88,7 +93,9 @@ Result<Datums> eval(const EvalCall& e) {
   Dims all, out;
   for (char ch : eq.letters()) all.push_back(sizes.at(ch).value());
   for (char ch : eq.output) out.push_back(sizes.at(ch).value());
-  return visit_wide(e.in(0).dtype(), [&](auto w) { return Datums{Datum(sum_products<decltype(w)>(e, eq, all, out))}; });
+  return visit_wide(e.in(0).dtype(), [&](auto w) {
+    return Datums{Datum(sum_products<decltype(w)>(e, eq, all, out))};
+  });
 }
 
 Values decompose(B g, const Call& c) { return {contract_all(g, *equation_of(c), c.values())}; }
@@ -125,7 +132,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
     for (std::size_t k = 0; k < e.inputs.size(); ++k)
       if (k != i) operands.push_back(c.value(static_cast<int>(k)));
     Shape lonely;
-    for (char ch : lonely_letters(e, i)) lonely.push_back(x->type().dim(static_cast<int>(e.inputs[i].find(ch))));
+    for (char ch : lonely_letters(e, i))
+      lonely.push_back(x->type().dim(static_cast<int>(e.inputs[i].find(ch))));
     if (!lonely.empty()) operands.push_back(g.expand(g.number(1, x), g.dims_value(lonely, x)));
     Value* dx = contract_all(g, gradient_equation(e, i), operands);
     if (distinct(e.inputs[i]) != e.inputs[i]) dx = off_diagonal(g, dx, e.inputs[i], x);
@@ -151,24 +159,31 @@ Result<Factors> sharding(const Call& c) {
     std::vector<std::string> names;
     for (std::size_t a = 0; a < e.inputs[i].size(); ++a) {
       const char ch = e.inputs[i][a];
-      names.emplace_back(c.in(static_cast<int>(i)).dim(static_cast<int>(a)) == Dim(1) ? "" : std::string(1, ch));
+      names.emplace_back(
+          c.in(static_cast<int>(i)).dim(static_cast<int>(a)) == Dim(1) ? "" : std::string(1, ch));
       if (e.inputs[i].find(ch) != a) f.whole_factors.emplace_back(1, ch);
     }
     f.inputs.push_back(names);
   }
   f.outputs.emplace_back();
-  for (std::size_t a = 0; a < e.output.size(); ++a) f.outputs[0].push_back(c.out(0).dim(static_cast<int>(a)) == Dim(1) ? "" : std::string(1, e.output[a]));
+  for (std::size_t a = 0; a < e.output.size(); ++a)
+    f.outputs[0].push_back(
+        c.out(0).dim(static_cast<int>(a)) == Dim(1) ? "" : std::string(1, e.output[a]));
   // An operand that lacks a summed letter still counts once for each part: the products add up.
   return f;
 }
 
-Sample with_equation(std::vector<Dims> dims, const char* equation) { return sample(std::move(dims)).with({{"equation", equation}}); }
+Sample with_equation(std::vector<Dims> dims, const char* equation) {
+  return sample(std::move(dims)).with({{"equation", equation}});
+}
 
 }  // namespace
 
 OpPage einsum() {
   return {.name = "einsum",
-          .doc = "sum over the letters that the result lacks of the product of the operands, axes named by `equation` (\"bij, bjk -> bik\"); '...' broadcasts",
+          .doc =
+              "sum over the letters that the result lacks of the product of the operands, axes "
+              "named by `equation` (\"bij, bjk -> bik\"); '...' broadcasts",
           .inputs = {many("xs", kNumeric)},
           .attrs = {AttrSpec::required("equation", Attr::Kind::text)},
           .traits = {Trait::contraction},
@@ -178,13 +193,21 @@ OpPage einsum() {
           .gradient = gradient,
           .cost = cost,
           .sharding = sharding,
-          .samples = {with_equation({{2, 3, 4}, {2, 4, 5}}, "bij, bjk -> bik"), with_equation({{4, 3}}, "ij->ji"), with_equation({{4, 3}}, "ij->i"),
-                      with_equation({{4}, {4}}, "i,i"), with_equation({{2, 3, 3}}, "...ii->...i"), with_equation({{3, 3}}, "ii"), with_equation({{}}, "->"),
-                      with_equation({{2, 3, 4}, {1, 4, 5}}, "...ij,...jk"), with_equation({{2, 3, 4}, {4, 5}}, "...ij,...jk"), with_equation({{2, 3}, {4, 3}, {2, 4, 5}}, "ac,bc,abd->dc"),
-                      with_equation({{2, 4, 3}, {2, 4, 5}}, "bnh,bnk->bhk"), with_equation({{2, 3}, {4}}, "ij,k->kj"), with_equation({{1, 3}, {2, 3}}, "ij,ij->i"),
-                      with_equation({{4, 2}, {2, 4}}, "ij,ji").all(DType::i32).range(-5, 5),
-                      rejects({{2, 3}}, "does not fit 2 axes").with({{"equation", "ijk->i"}}), rejects({{2, 3}}, "is in no operand").with({{"equation", "ij->k"}}),
-                      rejects({{2, 3}, {4, 5}}, "have one size").with({{"equation", "ij,jk"}}), rejects({{2}}, "has 2 operands but 1 are given").with({{"equation", "i,i"}})}};
+          .samples = {
+              with_equation({{2, 3, 4}, {2, 4, 5}}, "bij, bjk -> bik"),
+              with_equation({{4, 3}}, "ij->ji"), with_equation({{4, 3}}, "ij->i"),
+              with_equation({{4}, {4}}, "i,i"), with_equation({{2, 3, 3}}, "...ii->...i"),
+              with_equation({{3, 3}}, "ii"), with_equation({{}}, "->"),
+              with_equation({{2, 3, 4}, {1, 4, 5}}, "...ij,...jk"),
+              with_equation({{2, 3, 4}, {4, 5}}, "...ij,...jk"),
+              with_equation({{2, 3}, {4, 3}, {2, 4, 5}}, "ac,bc,abd->dc"),
+              with_equation({{2, 4, 3}, {2, 4, 5}}, "bnh,bnk->bhk"),
+              with_equation({{2, 3}, {4}}, "ij,k->kj"), with_equation({{1, 3}, {2, 3}}, "ij,ij->i"),
+              with_equation({{4, 2}, {2, 4}}, "ij,ji").all(DType::i32).range(-5, 5),
+              rejects({{2, 3}}, "does not fit 2 axes").with({{"equation", "ijk->i"}}),
+              rejects({{2, 3}}, "is in no operand").with({{"equation", "ij->k"}}),
+              rejects({{2, 3}, {4, 5}}, "have one size").with({{"equation", "ij,jk"}}),
+              rejects({{2}}, "has 2 operands but 1 are given").with({{"equation", "i,i"}})}};
 }
 
 }  // namespace tenon::ops

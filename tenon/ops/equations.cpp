@@ -16,13 +16,15 @@ Result<Term> parse_term(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char ch = text[i];
     if (ch == '.') {
-      if (t.has_ellipsis || text.substr(i, 3) != "...") return invalid("an ellipsis is three dots, once in a term, but the term is '{}'", text);
+      if (t.has_ellipsis || text.substr(i, 3) != "...")
+        return invalid("an ellipsis is three dots, once in a term, but the term is '{}'", text);
       t.has_ellipsis = true;
       i += 2;
     } else if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')) {
       (t.has_ellipsis ? t.after : t.before) += ch;
     } else {
-      return invalid("equations are made of letters, commas, '...' and '->', but '{}' has '{}'", text, ch);
+      return invalid("equations are made of letters, commas, '...' and '->', but '{}' has '{}'",
+                     text, ch);
     }
   }
   return t;
@@ -45,8 +47,10 @@ std::string implicit_output(const std::string& all, int ellipsis) {
 std::vector<std::string> split(const std::string& s) {
   std::vector<std::string> out(1);
   for (char ch : s) {
-    if (ch == ',') out.emplace_back();
-    else out.back() += ch;
+    if (ch == ',')
+      out.emplace_back();
+    else
+      out.back() += ch;
   }
   return out;
 }
@@ -77,14 +81,16 @@ Result<Equation> parse_equation(std::string_view text, const std::vector<int>& n
   std::erase(s, ' ');
   const auto arrow = s.find("->");
   const auto terms = split(s.substr(0, arrow));
-  if (terms.size() != ndims.size()) return invalid("the equation has {} operands but {} are given", terms.size(), ndims.size());
+  if (terms.size() != ndims.size())
+    return invalid("the equation has {} operands but {} are given", terms.size(), ndims.size());
   Equation e;
   int ellipsis = 0;
   std::string all;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const Term t = TENON_TRY(parse_term(terms[i]));
     const int rest = ndims[i] - static_cast<int>(t.before.size() + t.after.size());
-    if (rest < 0 || (rest > 0 && !t.has_ellipsis) || rest > 9) return invalid("term '{}' of the equation does not fit {} axes", terms[i], ndims[i]);
+    if (rest < 0 || (rest > 0 && !t.has_ellipsis) || rest > 9)
+      return invalid("term '{}' of the equation does not fit {} axes", terms[i], ndims[i]);
     ellipsis = std::max(ellipsis, rest);
     e.inputs.push_back(t.before + ellipsis_letters(rest) + t.after);
     all += e.inputs.back();
@@ -96,8 +102,10 @@ Result<Equation> parse_equation(std::string_view text, const std::vector<int>& n
   const Term t = TENON_TRY(parse_term(std::string_view(s).substr(arrow + 2)));
   e.output = t.before + (t.has_ellipsis ? ellipsis_letters(ellipsis) : "") + t.after;
   for (char ch : e.output)
-    if (all.find(ch) == std::string::npos) return invalid("letter '{}' of the result is in no operand", ch);
-  if (distinct(e.output) != e.output) return invalid("a letter occurs twice in the result '{}'", e.output);
+    if (all.find(ch) == std::string::npos)
+      return invalid("letter '{}' of the result is in no operand", ch);
+  if (distinct(e.output) != e.output)
+    return invalid("a letter occurs twice in the result '{}'", e.output);
   return e;
 }
 
@@ -121,7 +129,8 @@ Equation gradient_equation(const Equation& e, std::size_t input) {
   g.inputs.push_back(e.output);
   for (std::size_t i = 0; i < e.inputs.size(); ++i)
     if (i != input) g.inputs.push_back(e.inputs[i]);
-  if (const std::string lonely = lonely_letters(e, input); !lonely.empty()) g.inputs.push_back(lonely);
+  if (const std::string lonely = lonely_letters(e, input); !lonely.empty())
+    g.inputs.push_back(lonely);
   g.output = distinct(e.inputs[input]);
   return g;
 }

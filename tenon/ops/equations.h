@@ -1,5 +1,5 @@
-// Einsum equations: letters name axes, equal letters are multiplied together, letters that the result
-// lacks are summed. Axes under an ellipsis get the letters '0' (the last), '1', ...
+// Einsum equations: letters name axes, equal letters are multiplied together, letters that the
+// result lacks are summed. Axes under an ellipsis get the letters '0' (the last), '1', ...
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ struct Equation {
   std::string text() const;
 };
 
-/// Parses an equation for operands of the given ranks. Without "->" the output has the ellipsis, then
-/// the letters that occur exactly once, sorted.
+/// Parses an equation for operands of the given ranks. Without "->" the output has the ellipsis,
+/// then the letters that occur exactly once, sorted.
 Result<Equation> parse_equation(std::string_view text, const std::vector<int>& ndims);
 /// The equation of an einsum call.
 Result<Equation> equation_of(const Call& c);
-/// The equation that gives operand `input` its gradient from (dy, the other operands, ones): ones has the
-/// axes that only this operand has. The result has the operand's letters, each once.
+/// The equation that gives operand `input` its gradient from (dy, the other operands, ones): ones
+/// has the axes that only this operand has. The result has the operand's letters, each once.
 Equation gradient_equation(const Equation& e, std::size_t input);
 /// Letters of operand `input` that neither the output nor other operands have, each once.
 std::string lonely_letters(const Equation& e, std::size_t input);

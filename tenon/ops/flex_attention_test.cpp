@@ -13,7 +13,8 @@ std::unique_ptr<Graph> soft_cap(const Type& scores) {
   auto region = std::make_unique<Graph>("score_mod");
   GraphBuilder builder(*region, table());
   B g(builder);
-  Value *s = region->add_input("s", scores), *cap = region->add_input("cap", Type(scores.dtype(), {}));
+  Value *s = region->add_input("s", scores),
+        *cap = region->add_input("cap", Type(scores.dtype(), {}));
   region->add_output(g.mul(g.tanh(g.div(s, cap)), cap), "y");
   return region;
 }
@@ -33,7 +34,9 @@ TEST(FlexAttention, ARegionCapsTheScores) {
   }
   std::vector<std::unique_ptr<Graph>> regions;
   regions.push_back(soft_cap(Type(DType::f64, to_shape({1, 2, 3, 3}))));
-  Value* y = builder.call(builder.op("flex_attention"), {x[0], x[1], x[2], g.number(0.5, DType::f64)}, {{"has_score_mod", true}}, std::move(regions))[0];
+  Value* y =
+      builder.call(builder.op("flex_attention"), {x[0], x[1], x[2], g.number(0.5, DType::f64)},
+                   {{"has_score_mod", true}}, std::move(regions))[0];
   Value* expected = g.attention(x, Attrs{{"softcap", 0.5}});
   ASSERT_TRUE(builder.status().ok()) << builder.status().error().text();
   Value* dy = g.number(1, y);

@@ -16,7 +16,9 @@ Values decompose(B g, const Call& c) {
   return {g.reduce_mean(c.value(0), g.ints(axes_from(2, c.in(0).ndim())))};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) { return sharding_except(c, axes_from(2, c.in(0).ndim())); }
 

@@ -20,7 +20,9 @@ Values decompose(B g, const Call& c) {
   return {g.cast_to(root(g, g.reduce_sum(powers, g.ints(axes_from(2, c.in(0).ndim()))), p), dtype)};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) { return sharding_except(c, axes_from(2, c.in(0).ndim())); }
 
@@ -28,7 +30,9 @@ Result<Factors> sharding(const Call& c) { return sharding_except(c, axes_from(2,
 
 OpPage global_lp_pool() {
   return {.name = "global_lp_pool",
-          .doc = "y = (sum of |x|^p over each plane)^(1/p), spatial axes kept with size 1; where the sum is 0 the gradient is 0",
+          .doc =
+              "y = (sum of |x|^p over each plane)^(1/p), spatial axes kept with size 1; where the "
+              "sum is 0 the gradient is 0",
           .inputs = {{"x", kFloat}},
           .attrs = {{"p", 2}},
           .infer = infer,
@@ -36,7 +40,8 @@ OpPage global_lp_pool() {
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 4, 3, 2}}), sample({{4, 2, 5}}).distinct().with({{"p", 1}}), sample({{1, 2, 3}}).distinct().with({{"p", 3}}),
+          .samples = {sample({{2, 4, 3, 2}}), sample({{4, 2, 5}}).distinct().with({{"p", 1}}),
+                      sample({{1, 2, 3}}).distinct().with({{"p", 3}}),
                       rejects({{4}}, "x is [n, c, spatial...]")}};
 }
 

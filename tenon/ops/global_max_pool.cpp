@@ -16,7 +16,9 @@ Values decompose(B g, const Call& c) {
   return {g.reduce_max(c.value(0), g.ints(axes_from(2, c.in(0).ndim())))};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) { return sharding_except(c, axes_from(2, c.in(0).ndim())); }
 
@@ -24,14 +26,17 @@ Result<Factors> sharding(const Call& c) { return sharding_except(c, axes_from(2,
 
 OpPage global_max_pool() {
   return {.name = "global_max_pool",
-          .doc = "largest element of each plane, spatial axes kept with size 1; ties share the gradient as in reduce_max",
+          .doc =
+              "largest element of each plane, spatial axes kept with size 1; ties share the "
+              "gradient as in reduce_max",
           .inputs = {{"x", kNumeric}},
           .infer = infer,
           .decompose = decompose,
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 4, 3, 2}}).distinct(), sample({{1, 2, 5}}).all(DType::i8).range(-9, 9),
+          .samples = {sample({{2, 4, 3, 2}}).distinct(),
+                      sample({{1, 2, 5}}).all(DType::i8).range(-9, 9),
                       rejects({{4}}, "x is [n, c, spatial...]")}};
 }
 

@@ -14,14 +14,17 @@ Values decompose(B g, const Call& c) {
   Value* x = c.value(0);
   const std::int64_t axis = c.integer("axis"), ndim = c.in(0).ndim();
   Value* first = g.argmax(x, Attrs{{"axis", axis}});
-  return {g.cast_to(g.equal(first, positions_along(g, x, static_cast<int>(axis < 0 ? axis + ndim : axis))), c.in(0).dtype())};
+  return {g.cast_to(
+      g.equal(first, positions_along(g, x, static_cast<int>(axis < 0 ? axis + ndim : axis))),
+      c.in(0).dtype())};
 }
 
 Result<Factors> sharding(const Call& c) {
   const int axis = TENON_TRY(c.axis(c.integer("axis"), c.in(0).ndim()));
   Factors f;
   f.inputs.resize(1);
-  for (int i = 0; i < c.in(0).ndim(); ++i) f.inputs[0].push_back(i == axis ? "" : fmt::format("d{}", i));
+  for (int i = 0; i < c.in(0).ndim(); ++i)
+    f.inputs[0].push_back(i == axis ? "" : fmt::format("d{}", i));
   f.outputs = f.inputs;
   return f;
 }
@@ -38,7 +41,8 @@ OpPage hardmax() {
           .gradient = none("piecewise constant: the derivative is 0 wherever there is one"),
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with({{"axis", 1}}), sample({{4, 2}}).range(1, 1).with({{"axis", -2}}),
+          .samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with({{"axis", 1}}),
+                      sample({{4, 2}}).range(1, 1).with({{"axis", -2}}),
                       rejects({{2}}, "axis 1 is outside").with({{"axis", 1}})}};
 }
 

@@ -16,10 +16,14 @@ Result<Types> infer(const Call& c) {
 // Planes as the rows of a layer norm, then scale and bias for each channel
 Values decompose(B g, const Call& c) {
   const int ndim = c.in(0).ndim();
-  return {g.layer_norm(c.value(0), per_channel(g, c.value(1), ndim), per_channel(g, c.value(2), ndim), Attrs{{"axis", 2}, {"epsilon", c.real("epsilon")}})};
+  return {g.layer_norm(c.value(0), per_channel(g, c.value(1), ndim),
+                       per_channel(g, c.value(2), ndim),
+                       Attrs{{"axis", 2}, {"epsilon", c.real("epsilon")}})};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) {
   Factors f;
@@ -34,7 +38,9 @@ Result<Factors> sharding(const Call& c) {
 
 OpPage instance_norm() {
   return {.name = "instance_norm",
-          .doc = "y = (x - mean) / sqrt(variance + epsilon) * scale + bias; statistics over the spatial axes, scale and bias for each channel",
+          .doc =
+              "y = (x - mean) / sqrt(variance + epsilon) * scale + bias; statistics over the "
+              "spatial axes, scale and bias for each channel",
           .inputs = {{"x", kFloat}, {"scale", kFloat}, {"bias", kFloat}},
           .attrs = {{"epsilon", 1e-5}},
           .infer = infer,
@@ -42,7 +48,9 @@ OpPage instance_norm() {
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 4, 3, 2}, {4}, {4}}), sample({{4, 2, 5}, {2}, {2}}).with({{"epsilon", 0.1}}), rejects({{2, 4}, {4}, {4}}, "x is [n, c, spatial...]"),
+          .samples = {sample({{2, 4, 3, 2}, {4}, {4}}),
+                      sample({{4, 2, 5}, {2}, {2}}).with({{"epsilon", 0.1}}),
+                      rejects({{2, 4}, {4}, {4}}, "x is [n, c, spatial...]"),
                       rejects({{2, 4, 3}, {4}, {2}}, "bias.size is 2 but x.channels is 4")}};
 }
 

@@ -19,14 +19,16 @@ Values decompose(B g, const Call& c) {
 
 // dx = dy - e^y * sum(dy)
 Values gradient(B g, const Call& c, const Values& dys) {
-  return {g.sub(dys[0], g.mul(g.exp(c.result(0)), g.reduce_sum(dys[0], g.ints({c.integer("axis")}))))};
+  return {
+      g.sub(dys[0], g.mul(g.exp(c.result(0)), g.reduce_sum(dys[0], g.ints({c.integer("axis")}))))};
 }
 
 Result<Factors> sharding(const Call& c) {
   const int axis = TENON_TRY(c.axis(c.integer("axis"), c.in(0).ndim()));
   Factors f;
   f.inputs.resize(1);
-  for (int i = 0; i < c.in(0).ndim(); ++i) f.inputs[0].push_back(i == axis ? "" : fmt::format("d{}", i));
+  for (int i = 0; i < c.in(0).ndim(); ++i)
+    f.inputs[0].push_back(i == axis ? "" : fmt::format("d{}", i));
   f.outputs = f.inputs;
   return f;
 }
@@ -43,7 +45,8 @@ OpPage log_softmax() {
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with({{"axis", 1}}), sample({{4, 5}}).range(-800, 800), sample({{2, 4}}).all(DType::f16),
+          .samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with({{"axis", 1}}),
+                      sample({{4, 5}}).range(-800, 800), sample({{2, 4}}).all(DType::f16),
                       rejects({{2}}, "axis 1 is outside").with({{"axis", 1}})}};
 }
 

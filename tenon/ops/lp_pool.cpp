@@ -16,30 +16,46 @@ Values decompose(B g, const Call& c) {
   const auto p = static_cast<double>(c.integer("p"));
   Attrs attrs = copied_pool_attrs(c);
   attrs.set("divisor", 1);
-  Value* sum = g.average_pool(absolute_power(g, g.cast_to(c.value(0), wide_float(dtype)), p), attrs);
+  Value* sum =
+      g.average_pool(absolute_power(g, g.cast_to(c.value(0), wide_float(dtype)), p), attrs);
   return {g.cast_to(root(g, sum, p), dtype)};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 }  // namespace
 
 OpPage lp_pool() {
   auto attrs = pool_attrs();
   attrs.emplace_back("p", 2);
-  return {.name = "lp_pool",
-          .doc = "y = (sum of |x|^p over each window)^(1/p); where the sum is 0 the gradient is 0",
-          .inputs = {{"x", kFloat}},
-          .attrs = attrs,
-          .infer = infer,
-          .decompose = decompose,
-          .gradient = gradient,
-          .cost = cost_of_decomposition,
-          .sharding = sharding_planes,
-          .samples = {sample({{2, 4, 5, 4}}).with({{"kernel", Attr::Integers{2, 3}}, {"strides", Attr::Integers{2, 1}}}),
-                      sample({{1, 2, 7}}).distinct().with({{"kernel", Attr::Integers{3}}, {"p", 3}, {"pads", Attr::Integers{1, 1}}, {"strides", Attr::Integers{2}}}),
-                      sample({{1, 2, 6}}).distinct().with({{"kernel", Attr::Integers{2}}, {"p", 1}, {"dilations", Attr::Integers{2}}, {"auto_pad", "SAME_LOWER"}}),
-                      rejects({{1, 2, 6}}, "p is at least 1").with({{"kernel", Attr::Integers{2}}, {"p", 0}})}};
+  return {
+      .name = "lp_pool",
+      .doc = "y = (sum of |x|^p over each window)^(1/p); where the sum is 0 the gradient is 0",
+      .inputs = {{"x", kFloat}},
+      .attrs = attrs,
+      .infer = infer,
+      .decompose = decompose,
+      .gradient = gradient,
+      .cost = cost_of_decomposition,
+      .sharding = sharding_planes,
+      .samples = {
+          sample({{2, 4, 5, 4}})
+              .with({{"kernel", Attr::Integers{2, 3}}, {"strides", Attr::Integers{2, 1}}}),
+          sample({{1, 2, 7}})
+              .distinct()
+              .with({{"kernel", Attr::Integers{3}},
+                     {"p", 3},
+                     {"pads", Attr::Integers{1, 1}},
+                     {"strides", Attr::Integers{2}}}),
+          sample({{1, 2, 6}})
+              .distinct()
+              .with({{"kernel", Attr::Integers{2}},
+                     {"p", 1},
+                     {"dilations", Attr::Integers{2}},
+                     {"auto_pad", "SAME_LOWER"}}),
+          rejects({{1, 2, 6}}, "p is at least 1").with({{"kernel", Attr::Integers{2}}, {"p", 0}})}};
 }
 
 }  // namespace tenon::ops

@@ -21,7 +21,9 @@ Values decompose(B g, const Call& c) {
   return {g.cast_to(g.div(d, g.add(deviation, g.number(kTiny, x))), dtype)};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) {
   std::vector<std::int64_t> whole;
@@ -41,7 +43,11 @@ OpPage mean_variance_norm() {
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 4, 2, 3}}), sample({{4, 3}}).with({{"axes", Attr::Integers{-1}}}), sample({{2, 2}}).range(1, 1).with({{"axes", Attr::Integers{0}}}).without_gradient("a constant row is a kink"),
+          .samples = {sample({{2, 4, 2, 3}}), sample({{4, 3}}).with({{"axes", Attr::Integers{-1}}}),
+                      sample({{2, 2}})
+                          .range(1, 1)
+                          .with({{"axes", Attr::Integers{0}}})
+                          .without_gradient("a constant row is a kink"),
                       rejects({{2, 3}}, "axis 2 is outside")}};
 }
 

@@ -32,7 +32,9 @@ Result<Type> infer_pool(const Call& c) {
   return x.with_shape(out);
 }
 
-Result<Window> pool_window(const Call& c, const Dims& x_spatial) { return window_of(c, x_spatial, c.integers("kernel"), c.flag("ceil_mode")); }
+Result<Window> pool_window(const Call& c, const Dims& x_spatial) {
+  return window_of(c, x_spatial, c.integers("kernel"), c.flag("ceil_mode"));
+}
 
 Result<Factors> sharding_planes(const Call& c) {
   const auto names = [](const Type& t) {
@@ -41,8 +43,10 @@ Result<Factors> sharding_planes(const Call& c) {
     return axes;
   };
   Factors f;
-  for (int i = 0; i < c.num_inputs(); ++i) f.inputs.push_back(c.has(i) && c.in(i).ranked() ? names(c.in(i)) : std::vector<std::string>{});
-  for (int i = 0; i < c.num_outputs(); ++i) f.outputs.push_back(c.out(i).ranked() ? names(c.out(i)) : std::vector<std::string>{});
+  for (int i = 0; i < c.num_inputs(); ++i)
+    f.inputs.push_back(c.has(i) && c.in(i).ranked() ? names(c.in(i)) : std::vector<std::string>{});
+  for (int i = 0; i < c.num_outputs(); ++i)
+    f.outputs.push_back(c.out(i).ranked() ? names(c.out(i)) : std::vector<std::string>{});
   return f;
 }
 

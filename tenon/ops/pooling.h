@@ -21,7 +21,8 @@ Cost cost_pool(const Call& c, const Dim& num_outputs);
 /// The position of the largest element that a window covers, -1 when it covers none. The first one
 /// wins a tie, and a NaN wins over numbers.
 template <class W>
-std::int64_t largest_in_window(const Window& w, const W* plane, std::int64_t y0, std::int64_t y1, std::int64_t y2) {
+std::int64_t largest_in_window(const Window& w, const W* plane, std::int64_t y0, std::int64_t y1,
+                               std::int64_t y2) {
   std::int64_t best = -1;
   for_each_tap(w, y0, y1, y2, [&](std::int64_t at, std::int64_t) {
     const bool is_nan = plane[at] != plane[at];

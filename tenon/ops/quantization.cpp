@@ -6,17 +6,23 @@
 namespace tenon::ops {
 namespace {
 
-struct Range { double low, high; };
+struct Range {
+  double low, high;
+};
 Range range_of(DType t) {
   const int bits = bits_of(t);
   const bool is_signed = class_of(t) == DTypeClass::signed_integer;
-  return {is_signed ? -std::ldexp(1.0, bits - 1) : 0.0, std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1};
+  return {is_signed ? -std::ldexp(1.0, bits - 1) : 0.0,
+          std::ldexp(1.0, is_signed ? bits - 1 : bits) - 1};
 }
 
 bool is_per_tensor(const Type& p) { return p.ndim() == 0 || (p.ndim() == 1 && p.dim(0) == Dim(1)); }
 
 // A vector has no axis 1: its only axis is meant.
-Result<int> axis_of(const Call& c) { return c.axis(c.in(0).ndim() == 1 && c.integer("axis") == 1 ? 0 : c.integer("axis"), c.in(0).ndim()); }
+Result<int> axis_of(const Call& c) {
+  return c.axis(c.in(0).ndim() == 1 && c.integer("axis") == 1 ? 0 : c.integer("axis"),
+                c.in(0).ndim());
+}
 
 }  // namespace
 
@@ -26,20 +32,25 @@ Result<bool> check_granularity(const Call& c) {
   const Type &x = c.in(0), &scale = c.in(1);
   if (!x.ranked() || !scale.ranked()) return true;
   if (c.has(2) && c.in(2).ranked() && !(is_per_tensor(scale) && is_per_tensor(c.in(2)))) {
-    TENON_EXPECT(c.in(2).ndim() == scale.ndim(), "zero_point has the shape of scale", scale, c.in(2));
-    for (int i = 0; i < scale.ndim(); ++i) TENON_EXPECT_SAME(c.in(2).dim(i), scale.dim(i), "zero_point.size == scale.size");
+    TENON_EXPECT(c.in(2).ndim() == scale.ndim(), "zero_point has the shape of scale", scale,
+                 c.in(2));
+    for (int i = 0; i < scale.ndim(); ++i)
+      TENON_EXPECT_SAME(c.in(2).dim(i), scale.dim(i), "zero_point.size == scale.size");
   }
   if (is_per_tensor(scale)) return true;
   const int axis = TENON_TRY(axis_of(c));
   const std::int64_t block = c.integer("block_size");
   if (block < 0) return invalid("block_size is not negative but {} is given", block);
   if (block == 0) {
-    TENON_EXPECT(scale.ndim() == 1, "scale is a scalar or has one element for each position of the axis", x, scale);
+    TENON_EXPECT(scale.ndim() == 1,
+                 "scale is a scalar or has one element for each position of the axis", x, scale);
     TENON_EXPECT_SAME(scale.dim(0), x.dim(axis), "scale.size == x.size along axis");
     return true;
   }
   TENON_EXPECT(scale.ndim() == x.ndim(), "a scale of blocks has x's rank", x, scale);
-  for (int i = 0; i < x.ndim(); ++i) TENON_EXPECT_SAME(scale.dim(i), i == axis ? ceil_div(x.dim(i), Dim(block)) : x.dim(i), "scale.size == x.size in blocks");
+  for (int i = 0; i < x.ndim(); ++i)
+    TENON_EXPECT_SAME(scale.dim(i), i == axis ? ceil_div(x.dim(i), Dim(block)) : x.dim(i),
+                      "scale.size == x.size in blocks");
   return true;
 }
 
@@ -49,7 +60,8 @@ Value* spread_parameter(B g, const Call& c, Value* p) {
   const int axis = *axis_of(c), ndim = c.in(0).ndim();
   if (const std::int64_t block = c.integer("block_size"); block > 0) {
     Value* position = counting(g, c.in(0).dim(axis), c.value(0));
-    return g.gather(p, g.div(position, g.number(static_cast<double>(block), DType::i64)), Attrs{{"axis", axis}});
+    return g.gather(p, g.div(position, g.number(static_cast<double>(block), DType::i64)),
+                    Attrs{{"axis", axis}});
   }
   const auto behind = axes_from(1, ndim - axis);
   return behind.empty() ? p : g.unsqueeze(p, g.ints(behind));
@@ -71,8 +83,11 @@ Result<Factors> sharding_quantization(const Call& c) {
   Factors f;
   f.inputs = {x, parameter};
   if (c.num_inputs() > 2) f.inputs.push_back(c.has(2) ? parameter : std::vector<std::string>{});
-  if (is_per_tensor(c.in(1)))  // a scale of no axes or of one may meet a zero point of the other kind
-    for (int i = 1; i < c.num_inputs(); ++i) f.inputs[static_cast<std::size_t>(i)].assign(c.has(i) ? static_cast<std::size_t>(c.in(i).ndim()) : 0, "");
+  if (is_per_tensor(
+          c.in(1)))  // a scale of no axes or of one may meet a zero point of the other kind
+    for (int i = 1; i < c.num_inputs(); ++i)
+      f.inputs[static_cast<std::size_t>(i)].assign(
+          c.has(i) ? static_cast<std::size_t>(c.in(i).ndim()) : 0, "");
   f.outputs = {x};
   return f;
 }

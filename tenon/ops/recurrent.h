@@ -24,12 +24,15 @@ struct Activation {
 struct Recurrence {
   CellKind kind = CellKind::rnn;
   int directions = 1;
-  bool first_is_reversed = false, batch_first = false, linear_before_reset = false, input_forget = false;
+  bool first_is_reversed = false, batch_first = false, linear_before_reset = false,
+       input_forget = false;
   std::optional<double> clip;
   std::vector<Activation> activations;  // of the first direction, then of the second
   bool is_reversed(int direction) const { return direction == 1 || first_is_reversed; }
   const Activation& activation(int direction, int i) const {
-    return activations[static_cast<std::size_t>(direction) * activations.size() / static_cast<std::size_t>(directions) + static_cast<std::size_t>(i)];
+    return activations[static_cast<std::size_t>(direction) * activations.size() /
+                           static_cast<std::size_t>(directions) +
+                       static_cast<std::size_t>(i)];
   }
 };
 Result<Recurrence> recurrence_of(const Call& c, CellKind kind);
@@ -39,17 +42,19 @@ std::vector<AttrSpec> recurrent_attrs(CellKind kind);
 /// y, y_h and, with lstm, y_c.
 Result<Types> infer_recurrent(const Call& c, CellKind kind);
 Result<Datums> eval_recurrent(const EvalCall& e, CellKind kind);
-/// The outputs through slices, matrix products and elementwise operators, one step after the other; the
-/// number of steps must be known.
+/// The outputs through slices, matrix products and elementwise operators, one step after the other;
+/// the number of steps must be known.
 Values unroll(B g, const Call& c, CellKind kind);
 Cost cost_recurrent(const Call& c, CellKind kind);
 /// Sequences of a batch are independent; everything else stays whole.
 Result<Factors> sharding_recurrent(const Call& c, CellKind kind);
 
 /// The rule of rnn, gru and lstm: calls the adjoint page `name`.
-Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view adjoint, const Values& dys);
-/// The adjoint page of a cell: inputs are the cell's own, then the gradients of its outputs (each may be
-/// absent); outputs are the gradients of the inputs that are present, sequence_lens left out.
+Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view adjoint,
+                          const Values& dys);
+/// The adjoint page of a cell: inputs are the cell's own, then the gradients of its outputs (each
+/// may be absent); outputs are the gradients of the inputs that are present, sequence_lens left
+/// out.
 OpPage recurrent_adjoint(CellKind kind, std::string_view name, std::string_view doc);
 
 }  // namespace tenon::ops

@@ -1,4 +1,5 @@
-// The recurrent cells as graphs, one step after the other, and the adjoint pages that follow from them.
+// The recurrent cells as graphs, one step after the other, and the adjoint pages that follow from
+// them.
 #include <algorithm>
 
 #include "tenon/ops/recurrent.h"
@@ -7,7 +8,9 @@ namespace tenon::ops {
 namespace {
 
 // x with positions [from, to) of `axis`.
-Value* part(B g, Value* x, int axis, std::int64_t from, std::int64_t to) { return g.slice(x, g.ints({from}), g.ints({to}), g.ints({axis})); }
+Value* part(B g, Value* x, int axis, std::int64_t from, std::int64_t to) {
+  return g.slice(x, g.ints({from}), g.ints({to}), g.ints({axis}));
+}
 Value* squeezed(B g, Value* x, int axis) {
   Shape shape = x->type().shape();
   shape.erase(shape.begin() + axis);
@@ -18,7 +21,8 @@ Value* turned(B g, Value* x) { return g.transpose(x, Attrs{{"perm", Attr::Intege
 // One direction of a call, in the layout [time, batch, ...] and in at least 32 bits.
 class Unrolling {
  public:
-  Unrolling(B g, const Call& c, const Recurrence& r, int direction) : g_(g), c_(c), r_(r), d_(direction), hidden_(c.in(2).dim(2).value()) {
+  Unrolling(B g, const Call& c, const Recurrence& r, int direction)
+      : g_(g), c_(c), r_(r), d_(direction), hidden_(c.in(2).dim(2).value()) {
     rows_ = num_gates(r.kind) * hidden_;
     recurrent_ = turned(g_, weights(2));
     if (c_.has(3)) {
@@ -50,12 +54,16 @@ class Unrolling {
 
  private:
   // Input `i` of this direction: the first axis is directions.
-  Value* weights(int i) { return squeezed(g_, part(g_, g_.cast_to(c_.value(i), wide_float(c_.in(0).dtype())), 0, d_, d_ + 1), 0); }
+  Value* weights(int i) {
+    return squeezed(
+        g_, part(g_, g_.cast_to(c_.value(i), wide_float(c_.in(0).dtype())), 0, d_, d_ + 1), 0);
+  }
 
   // [batch, 1]: whether step t lies within the sequence; nullptr when all do.
   Value* alive(std::int64_t t) {
     if (!c_.has(4)) return nullptr;
-    return g_.unsqueeze(g_.less(g_.number(static_cast<double>(t), c_.in(4).dtype()), c_.value(4)), g_.ints({1}));
+    return g_.unsqueeze(g_.less(g_.number(static_cast<double>(t), c_.in(4).dtype()), c_.value(4)),
+                        g_.ints({1}));
   }
   Value* act(int i, Value* x) {
     if (r_.clip) x = g_.clip(x, g_.number(-*r_.clip, x), g_.number(*r_.clip, x));
@@ -70,24 +78,32 @@ class Unrolling {
   void step(Value* x, Value*& h, Value*& c) {
     if (r_.kind == CellKind::gru) return gru(x, h);
     Value* sums = g_.add(x, recurrent(h, recurrent_, rb_));
-    if (r_.kind == CellKind::rnn) h = act(0, sums);
-    else lstm(sums, h, c);
+    if (r_.kind == CellKind::rnn)
+      h = act(0, sums);
+    else
+      lstm(sums, h, c);
   }
 
   void gru(Value* x, Value*& h) {
     const std::int64_t n = hidden_;
     Value* bias = rb_ ? part(g_, rb_, 0, 0, 2 * n) : nullptr;
-    Value* sums = g_.add(part(g_, x, 1, 0, 2 * n), recurrent(h, part(g_, recurrent_, 1, 0, 2 * n), bias));
+    Value* sums =
+        g_.add(part(g_, x, 1, 0, 2 * n), recurrent(h, part(g_, recurrent_, 1, 0, 2 * n), bias));
     Value *z = act(0, gate(sums, 0)), *reset = act(0, gate(sums, 1));
     Value* matrix = part(g_, recurrent_, 1, 2 * n, 3 * n);
     Value* last_bias = rb_ ? part(g_, rb_, 0, 2 * n, 3 * n) : nullptr;
-    Value* mixed = r_.linear_before_reset ? g_.mul(reset, recurrent(h, matrix, last_bias)) : recurrent(g_.mul(reset, h), matrix, last_bias);
+    Value* mixed = r_.linear_before_reset ? g_.mul(reset, recurrent(h, matrix, last_bias))
+                                          : recurrent(g_.mul(reset, h), matrix, last_bias);
     Value* candidate = act(1, g_.add(gate(x, 2), mixed));
     h = g_.add(g_.mul(g_.sub(g_.number(1, z), z), candidate), g_.mul(z, h));
   }
 
   // Peephole weights are stacked i, o, f.
-  Value* peeped(Value* sum, std::int64_t i, Value* c) { return peepholes_ ? g_.add(sum, g_.mul(part(g_, peepholes_, 0, i * hidden_, (i + 1) * hidden_), c)) : sum; }
+  Value* peeped(Value* sum, std::int64_t i, Value* c) {
+    return peepholes_
+               ? g_.add(sum, g_.mul(part(g_, peepholes_, 0, i * hidden_, (i + 1) * hidden_), c))
+               : sum;
+  }
 
   void lstm(Value* sums, Value*& h, Value*& c) {
     Value* i = act(0, peeped(gate(sums, 0), 0, c));
@@ -108,7 +124,8 @@ class Unrolling {
 // The initial state of one direction, [batch, hidden].
 Value* initial_state(B g, const Call& c, const Recurrence& r, int input, int d, Value* x) {
   const DType wide = x->type().dtype();
-  if (!c.has(input)) return g.expand(g.number(0, wide), g.dims_value({x->type().dim(1), c.in(2).dim(2)}, x));
+  if (!c.has(input))
+    return g.expand(g.number(0, wide), g.dims_value({x->type().dim(1), c.in(2).dim(2)}, x));
   const int axis = r.batch_first ? 1 : 0;
   return g.cast_to(squeezed(g, part(g, c.value(input), axis, d, d + 1), axis), wide);
 }
@@ -119,7 +136,9 @@ Values unroll(B g, const Call& c, CellKind kind) {
   auto r = recurrence_of(c, kind);
   const auto time = c.in(0).dim(r.ok() && r->batch_first ? 1 : 0).known();
   if (!r.ok() || !time || *time == 0 || !c.in(2).dim(2).known()) {
-    g.builder().fail(r.ok() ? unsupported("{}: unrolling needs a known number of steps, at least 1", c.op().name) : r.error());
+    g.builder().fail(
+        r.ok() ? unsupported("{}: unrolling needs a known number of steps, at least 1", c.op().name)
+               : r.error());
     return Values(kind == CellKind::lstm ? 3 : 2, c.value(0));
   }
   const DType dtype = c.in(0).dtype();
@@ -131,16 +150,19 @@ Values unroll(B g, const Call& c, CellKind kind) {
     Value* cell = kind == CellKind::lstm ? initial_state(g, c, *r, 6, d, x) : nullptr;
     const Values out = Unrolling(g, c, *r, d).run(x, *time, h, cell);
     parts[0].push_back(out[0]);
-    for (std::size_t i = 1; i < 3; ++i) parts[i].push_back(out[i] ? g.unsqueeze(out[i], g.ints({r->batch_first ? 1 : 0})) : nullptr);
+    for (std::size_t i = 1; i < 3; ++i)
+      parts[i].push_back(out[i] ? g.unsqueeze(out[i], g.ints({r->batch_first ? 1 : 0})) : nullptr);
   }
   Value* y = g.concat(parts[0], Attrs{{"axis", 1}});
   if (r->batch_first) y = g.transpose(y, Attrs{{"perm", Attr::Integers{2, 0, 1, 3}}});
   Values ys = {g.cast_to(y, dtype)};
-  for (std::size_t i = 1; i < (kind == CellKind::lstm ? 3u : 2u); ++i) ys.push_back(g.cast_to(g.concat(parts[i], Attrs{{"axis", r->batch_first ? 1 : 0}}), dtype));
+  for (std::size_t i = 1; i < (kind == CellKind::lstm ? 3u : 2u); ++i)
+    ys.push_back(g.cast_to(g.concat(parts[i], Attrs{{"axis", r->batch_first ? 1 : 0}}), dtype));
   return ys;
 }
 
-Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view adjoint, const Values& dys) {
+Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view adjoint,
+                          const Values& dys) {
   Values inputs = c.values();
   inputs.resize(static_cast<std::size_t>(num_recurrent_inputs(kind)), nullptr);
   inputs.insert(inputs.end(), dys.begin(), dys.end());
@@ -180,7 +202,9 @@ OpPage recurrent_adjoint(CellKind kind, std::string_view name, std::string_view 
       if (!dxs[i]) dxs[i] = g.zeros_like(xs[i]);
     return dxs;
   };
-  p.gradient = [](B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); };
+  p.gradient = [](B g, const Call& c, const Values& dys) {
+    return gradient_of_decomposition(g, c, dys);
+  };
   p.cost = [kind](const Call& c) { return cost_recurrent(c, kind); };
   return p;
 }

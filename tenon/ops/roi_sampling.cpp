@@ -6,8 +6,8 @@
 namespace tenon::ops {
 namespace {
 
-// Samples of all regions along one axis, [r, cells, samples]: neighbours, weights (0 outside of x), and
-// how many samples a cell of each region has, [r, 1, 1].
+// Samples of all regions along one axis, [r, cells, samples]: neighbours, weights (0 outside of x),
+// and how many samples a cell of each region has, [r, 1, 1].
 struct Taps {
   Value *low, *high;  // i64
   Value *low_weight, *high_weight;
@@ -33,7 +33,8 @@ class Sampling {
     } else {
       t.per_cell = g_.max(g_.ceil(cell), number(0));
       Value* most = g_.cast_to(g_.reduce_max(t.per_cell, Attrs{{"keepdims", false}}), DType::i64);
-      k = g_.cast_to(g_.range(g_.number(0, DType::i64), most, g_.number(1, DType::i64)), rois_->type().dtype());
+      k = g_.cast_to(g_.range(g_.number(0, DType::i64), most, g_.number(1, DType::i64)),
+                     rois_->type().dtype());
       t.exists = g_.less(k, t.per_cell);
     }
     Value* i = g_.unsqueeze(counting(g_, Dim(cells), rois_, rois_->type().dtype()), g_.ints({1}));
@@ -46,13 +47,15 @@ class Sampling {
   Value* number(double v) { return g_.number(v, rois_); }
   // One column of the regions in x's pixels, [r, 1, 1].
   Value* bound(int column, bool half) {
-    Value* v = g_.mul(g_.unsqueeze(part_of(g_, rois_, 1, column, column + 1), g_.ints({2})), number(c_.real("spatial_scale")));
+    Value* v = g_.mul(g_.unsqueeze(part_of(g_, rois_, 1, column, column + 1), g_.ints({2})),
+                      number(c_.real("spatial_scale")));
     return half ? g_.sub(v, number(0.5)) : v;
   }
 
   void neighbours(Taps& t, Value* position, int axis) {
     Value *size = size_along(g_, x_, axis, rois_->type().dtype()), *last = g_.sub(size, number(1));
-    Value* inside = g_.logical_and(g_.less_equal(number(-1), position), g_.less_equal(position, size));
+    Value* inside =
+        g_.logical_and(g_.less_equal(number(-1), position), g_.less_equal(position, size));
     if (t.exists) inside = g_.logical_and(inside, t.exists);
     Value* p = g_.min(g_.max(position, number(0)), last);
     Value *low = g_.floor(p), *rest = g_.sub(p, low);
@@ -68,7 +71,9 @@ class Sampling {
 };
 
 // From [r, cells, samples] to axes (0, 1, 2) or (0, 3, 4) of [r, rows, samples, cols, samples].
-Value* spread(B g, Value* v, bool vertical) { return g.unsqueeze(v, vertical ? g.ints({3, 4}) : g.ints({1, 2})); }
+Value* spread(B g, Value* v, bool vertical) {
+  return g.unsqueeze(v, vertical ? g.ints({3, 4}) : g.ints({1, 2}));
+}
 
 }  // namespace
 
@@ -76,23 +81,33 @@ Values roi_align_by_gathers(B g, const Call& c) {
   const DType dtype = c.in(0).dtype(), wide = wide_float(dtype);
   Value *x = g.cast_to(c.value(0), wide), *rois = g.cast_to(c.value(1), wide);
   Sampling sampling(g, c, x, rois);
-  const Taps v = sampling.along(1, 3, c.integer("output_height"), 2), h = sampling.along(0, 2, c.integer("output_width"), 3);
+  const Taps v = sampling.along(1, 3, c.integer("output_height"), 2),
+             h = sampling.along(0, 2, c.integer("output_width"), 3);
   // Rows of channels, so that one gather serves all of them: [n * h * w, c].
-  Value* table = g.reshape_to(g.transpose(x, Attrs{{"perm", Attr::Integers{0, 2, 3, 1}}}), {Dim(-1), x->type().dim(1)});
+  Value* table = g.reshape_to(g.transpose(x, Attrs{{"perm", Attr::Integers{0, 2, 3, 1}}}),
+                              {Dim(-1), x->type().dim(1)});
   Value *height = size_along(g, x, 2, DType::i64), *width = size_along(g, x, 3, DType::i64);
-  Value* picture = g.unsqueeze(g.mul(g.cast_to(c.value(2), DType::i64), height), g.ints({1, 2, 3, 4}));
+  Value* picture =
+      g.unsqueeze(g.mul(g.cast_to(c.value(2), DType::i64), height), g.ints({1, 2, 3, 4}));
   const bool take_max = c.text("mode") == "max";
   Value* samples = nullptr;
-  for (const auto& [row, row_weight] : {std::pair(v.low, v.low_weight), std::pair(v.high, v.high_weight)})
-    for (const auto& [col, col_weight] : {std::pair(h.low, h.low_weight), std::pair(h.high, h.high_weight)}) {
-      Value* index = g.add(g.mul(g.add(picture, spread(g, row, true)), width), spread(g, col, false));
+  for (const auto& [row, row_weight] :
+       {std::pair(v.low, v.low_weight), std::pair(v.high, v.high_weight)})
+    for (const auto& [col, col_weight] :
+         {std::pair(h.low, h.low_weight), std::pair(h.high, h.high_weight)}) {
+      Value* index =
+          g.add(g.mul(g.add(picture, spread(g, row, true)), width), spread(g, col, false));
       Value* weight = g.mul(spread(g, row_weight, true), spread(g, col_weight, false));
       Value* part = g.mul(g.gather(table, index), g.unsqueeze(weight, g.ints({5})));
       samples = !samples ? part : take_max ? g.max(samples, part) : g.add(samples, part);
     }
   Value* y = nullptr;
   if (take_max) {
-    if (v.exists) samples = g.where(g.unsqueeze(g.logical_and(spread(g, v.exists, true), spread(g, h.exists, false)), g.ints({5})), samples, g.number(-INFINITY, samples));
+    if (v.exists)
+      samples =
+          g.where(g.unsqueeze(g.logical_and(spread(g, v.exists, true), spread(g, h.exists, false)),
+                              g.ints({5})),
+                  samples, g.number(-INFINITY, samples));
     y = g.reduce_max(samples, g.ints({2, 4}), Attrs{{"keepdims", false}});
   } else {
     Value* count = g.max(g.mul(v.per_cell, h.per_cell), g.number(1, rois));

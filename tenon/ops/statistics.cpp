@@ -23,7 +23,10 @@ Value* count_along(B g, Value* x, const std::vector<std::int64_t>& axes) {
   double known = 1;
   Value* rest = nullptr;
   for (std::int64_t a : axes) {
-    if (auto n = x->type().dim(static_cast<int>(a)).known()) { known *= static_cast<double>(*n); continue; }
+    if (auto n = x->type().dim(static_cast<int>(a)).known()) {
+      known *= static_cast<double>(*n);
+      continue;
+    }
     Value* size = size_along(g, x, static_cast<int>(a), dtype);
     rest = rest ? g.mul(rest, size) : size;
   }
@@ -37,8 +40,10 @@ Value* counting(B g, const Dim& size, Value* source, DType dtype) {
     std::iota(v.begin(), v.end(), 0);
     return g.constant(from_int64s(v, dtype, {*n}));
   }
-  Value* limit = g.reshape(g.dims_value({size}, source), g.ints({}));
-  return g.cast_to(g.range(g.number(0, DType::i64), limit, g.number(1, DType::i64)), dtype);
+  Value* dims = g.dims_value({size}, source);
+  Value* line =
+      g.range(g.number(0, DType::i64), g.reshape(dims, g.ints({})), g.number(1, DType::i64));
+  return g.cast_to(g.reshape(line, dims), dtype);  // the size itself, not max(0, size)
 }
 
 Value* positions_along(B g, Value* x, int axis, DType dtype) {
@@ -52,7 +57,9 @@ Value* per_channel(B g, Value* p, int ndim) {
   return behind.empty() ? p : g.unsqueeze(p, g.ints(behind));
 }
 
-Value* part_of(B g, Value* x, int axis, std::int64_t from, std::int64_t to) { return g.slice(x, g.ints({from}), g.ints({to}), g.ints({axis})); }
+Value* part_of(B g, Value* x, int axis, std::int64_t from, std::int64_t to) {
+  return g.slice(x, g.ints({from}), g.ints({to}), g.ints({axis}));
+}
 
 Standardised standardise(B g, Value* x, const std::vector<std::int64_t>& axes, double epsilon) {
   Value* over = g.ints(axes);
@@ -63,7 +70,8 @@ Standardised standardise(B g, Value* x, const std::vector<std::int64_t>& axes, d
   return {g.mul(d, inv_std), mean, inv_std};
 }
 
-Value* standardise_adjoint(B g, Value* dn, Value* n, Value* inv_std, const std::vector<std::int64_t>& axes) {
+Value* standardise_adjoint(B g, Value* dn, Value* n, Value* inv_std,
+                           const std::vector<std::int64_t>& axes) {
   Value* over = g.ints(axes);
   Value* along = g.mul(n, g.reduce_mean(g.mul(dn, n), over));
   return g.mul(inv_std, g.sub(g.sub(dn, g.reduce_mean(dn, over)), along));
@@ -88,13 +96,15 @@ Result<Factors> sharding_except(const Call& c, const std::vector<std::int64_t>& 
     std::vector<std::string> out;
     for (int i = 0; i < t.ndim(); ++i) {
       const int axis = i + ndim - t.ndim();
-      const bool stays = std::find(whole.begin(), whole.end(), axis) != whole.end() || (t.dim(i) == Dim(1) && !(c.in(0).dim(axis) == Dim(1)));
+      const bool stays = std::find(whole.begin(), whole.end(), axis) != whole.end() ||
+                         (t.dim(i) == Dim(1) && !(c.in(0).dim(axis) == Dim(1)));
       out.push_back(stays ? "" : fmt::format("d{}", axis));
     }
     return out;
   };
   Factors f;
-  for (int i = 0; i < c.num_inputs(); ++i) f.inputs.push_back(c.has(i) ? names(c.in(i)) : std::vector<std::string>{});
+  for (int i = 0; i < c.num_inputs(); ++i)
+    f.inputs.push_back(c.has(i) ? names(c.in(i)) : std::vector<std::string>{});
   for (int i = 0; i < c.num_outputs(); ++i) f.outputs.push_back(names(c.out(i)));
   return f;
 }

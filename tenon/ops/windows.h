@@ -1,5 +1,6 @@
 // Sliding windows over the spatial axes (all after batch and channel), shared by convolution and
-// pooling: strides, pads, dilations and automatic padding; output sizes as formulas; concrete loops.
+// pooling: strides, pads, dilations and automatic padding; output sizes as formulas; concrete
+// loops.
 #pragma once
 
 #include <array>
@@ -28,16 +29,19 @@ struct WindowAxis {
   std::int64_t first(std::int64_t k) const;
   std::int64_t last(std::int64_t k) const;
   /// Input position that tap k of output y reads.
-  std::int64_t at(std::int64_t output, std::int64_t k) const { return output * stride - begin + k * dilation; }
+  std::int64_t at(std::int64_t output, std::int64_t k) const {
+    return output * stride - begin + k * dilation;
+  }
 };
 /// The last three are the spatial axes; missing ones in front have size 1.
 using Window = std::array<WindowAxis, kMaxSpatial>;
 
 /// Checks strides, pads, dilations and auto_pad against the number of spatial axes.
 Result<bool> check_window(const Call& c, std::size_t num_spatial);
-/// Output sizes of windows of `kernel` over `x` (spatial sizes only). `ceil_mode` keeps a last window
-/// that hangs over the end, as long as it starts inside of the input or its left pad.
-Result<Shape> window_sizes(const Call& c, const Shape& x, const Shape& kernel, bool ceil_mode = false);
+/// Output sizes of windows of `kernel` over `x` (spatial sizes only). `ceil_mode` keeps a last
+/// window that hangs over the end, as long as it starts inside of the input or its left pad.
+Result<Shape> window_sizes(const Call& c, const Shape& x, const Shape& kernel,
+                           bool ceil_mode = false);
 /// The same on concrete sizes, with the pads that auto_pad means.
 Result<Window> window_of(const Call& c, const Dims& x, const Dims& kernel, bool ceil_mode = false);
 
@@ -56,7 +60,8 @@ void for_each_tap(const Window& w, std::int64_t y0, std::int64_t y1, std::int64_
     for (std::int64_t b = 0; b < w[1].kernel; ++b) {
       const std::int64_t p1 = w[1].at(y1, b);
       if (p1 < 0 || p1 >= w[1].x) continue;
-      const std::int64_t row = (p0 * w[1].x + p1) * w[2].x, tap = (a * w[1].kernel + b) * w[2].kernel;
+      const std::int64_t row = (p0 * w[1].x + p1) * w[2].x,
+                         tap = (a * w[1].kernel + b) * w[2].kernel;
       for (std::int64_t k = 0; k < w[2].kernel; ++k) {
         const std::int64_t p2 = w[2].at(y2, k);
         if (p2 >= 0 && p2 < w[2].x) f(row + p2, tap + k);

@@ -187,10 +187,8 @@ void add_kept(Pricing& p) {
 
 void add_parameters(Pricing& p) {
   for (const Parameter& parameter : p.layer.parameters) {
-    double& sum = parameter.sparse   ? p.price.sparse_parameters
-                  : parameter.expert ? p.price.expert_parameters
-                                     : p.price.parameters;
-    sum += elements_on_device(parameter, p.s);
+    (parameter.expert ? p.price.expert_parameters : p.price.parameters) +=
+        elements_on_device(parameter, p.s);
   }
 }
 
@@ -222,7 +220,6 @@ LayerPrice& LayerPrice::add_times(const LayerPrice& o, double count) {
   weight_kept_bytes += count * o.weight_kept_bytes;
   parameters += count * o.parameters;
   expert_parameters += count * o.expert_parameters;
-  sparse_parameters += count * o.sparse_parameters;
   return *this;
 }
 
