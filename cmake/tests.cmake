@@ -60,3 +60,8 @@ list(APPEND TENON_TEST_ENVIRONMENT "TENON_ONNX_SUITE=$<TARGET_FILE:tenon_onnx_su
 tenon_python_tests(onnx onnx slow)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).
 tenon_python_tests(models models model)
+# The cpu backend once more on each plainer instruction set, by masking (TENON_ISA).
+foreach(isa plain avx2)
+  add_test(NAME cpu_masked.${isa} COMMAND tenon_tests --gtest_filter=Cpu*:Backends* --gtest_brief=1)
+  set_tests_properties(cpu_masked.${isa} PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT TENON_ISA=${isa})
+endforeach()

@@ -140,9 +140,14 @@ Result<MemoryUse> Executable::memory(const Datums& inputs) const {
   return TENON_TRY(plan_for(inputs, bindings))->memory();
 }
 
+Result<Datums> Executable::run_region(const Graph& region, Datums inputs, ThreadPool& pool) const {
+  auto it = regions_.find(&region);
+  return it == regions_.end() ? ops::interpret(region, inputs) : it->second->run(inputs, pool);
+}
+
 Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& inputs, ThreadPool& pool) const {
   const Node& node = *compiled.node;
-  const RegionRunner runner = [&](const Graph& region, Datums values) { return regions_.at(&region)->run(values, pool); };
+  const RegionRunner runner = [&](const Graph& region, Datums values) { return run_region(region, std::move(values), pool); };
   auto outputs = compiled.kernel && all_numeric(inputs) ? output_extents(node, inputs) : std::nullopt;
   if (!outputs) return ops::interpret(node, inputs, runner);
   std::vector<Extent> in;

@@ -59,6 +59,9 @@ class Executable {
   Result<Datums> run_observed(const Datums& inputs, ThreadPool& pool, const Observer& observer) const;
   /// One run with the time of each node.
   Status run_timed(const Datums& inputs, ThreadPool& pool, const Timer& timer) const;
+  /// Runs a region of one of the nodes: compiled, or interpreted where its node had a kernel of its own
+  /// that declined the sizes.
+  Result<Datums> run_region(const Graph& region, Datums inputs, ThreadPool& pool) const;
   /// Memory for inputs of these sizes, or unsupported when sizes depend on data.
   Result<MemoryUse> memory(const Datums& inputs) const;
   /// Whether every size follows from input sizes, so that runs are planned.

@@ -214,7 +214,7 @@ Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c, const st
 
 Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
   const RegionExecutor regions = [&executable](const Graph& region, Datums values, ThreadPool& pool) {
-    return executable.regions().at(&region)->run(values, pool);
+    return executable.run_region(region, std::move(values), pool);
   };
   for (const CompiledNode* c : draft.steps) {
     std::vector<Extent> in, out;
