@@ -35,8 +35,23 @@ TEST(CpuBackend, EqualsTheInterpreterOnEverySample) {
       if (op->samples[i].rejected_because.empty()) EXPECT_EQ(compare(*op, op->samples[i], pool), "") << op->name << " sample " << i;
 }
 
-TEST(CpuBackend, AtMostFortyOperatorsAreLeftToTheInterpreter) {
-  // Core operators that the backend never takes, over all samples: the list that the report names.
+// Shapes that take each of the backend's own convolutions: pictures, 3 x 3 and other depthwise filters,
+// pointwise ones, with strides, pads and borders.
+TEST(CpuBackend, OwnConvolutionsEqualTheInterpreter) {
+  ThreadPool pool(2);
+  const auto attrs = [](std::int64_t group, Attr::Integers strides, Attr::Integers pads) { return Attrs{{"group", group}, {"strides", std::move(strides)}, {"pads", std::move(pads)}}; };
+  const Operator& conv = *ops::find("conv");
+  const std::vector<Sample> samples = {
+      sample({{2, 3, 33, 40}, {6, 3, 5, 5}, {6}}).with(attrs(1, {2, 2}, {1, 1, 2, 2})), sample({{1, 1, 20, 64}, {4, 1, 3, 3}}).with(attrs(1, {1, 1}, {1, 1, 1, 1})),
+      sample({{2, 5, 17, 19}, {5, 1, 3, 3}, {5}}).with(attrs(5, {1, 1}, {1, 1, 1, 1})), sample({{1, 5, 17, 19}, {5, 1, 3, 3}}).with(attrs(5, {2, 1}, {0, 2, 1, 1})),
+      sample({{1, 4, 16, 18}, {4, 1, 5, 5}, {4}}).with(attrs(4, {2, 2}, {2, 2, 2, 2})), sample({{2, 7, 9, 11}, {13, 7, 1, 1}, {13}}).with(attrs(1, {1, 1}, {0, 0, 0, 0})),
+      sample({{1, 6, 40}, {6, 1, 3}, {6}}).with(attrs(6, {1}, {1, 1})), sample({{1, 16, 12, 12}, {32, 16, 3, 3}, {32}}).with(attrs(1, {1, 1}, {1, 1, 1, 1}))};
+  for (std::size_t i = 0; i < samples.size(); ++i) EXPECT_EQ(compare(conv, samples[i], pool), "") << "sample " << i;
+}
+
+TEST(CpuBackend, NoMoreOperatorsAreLeftToTheInterpreterThanNow) {
+  // Core operators that the backend never takes, over all samples. The aim is 40; the number here only falls.
+  constexpr std::size_t kLeftNow = 54;
   std::set<std::string_view> left;
   for (const Operator* op : ops::all()) {
     if (op->decompose || op->has(Trait::control_flow)) continue;
@@ -50,8 +65,7 @@ TEST(CpuBackend, AtMostFortyOperatorsAreLeftToTheInterpreter) {
   }
   std::string names;
   for (std::string_view n : left) names += std::string(n) + " ";
-  RecordProperty("left", names);
-  std::printf("left to the interpreter (%zu): %s\n", left.size(), names.c_str());
+  EXPECT_LE(left.size(), kLeftNow) << names;
 }
 
 }  // namespace
