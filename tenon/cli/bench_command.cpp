@@ -16,7 +16,7 @@ struct Options {
   std::vector<NamedShape> shapes;
   double seconds = 3;
   int warmup = 3;
-  bool by_operator = false, by_node = false;
+  bool by_operator = false, by_node = false, recompile = false;
 };
 
 Json json_of(const migrate::Session& s, const migrate::Measurement& m, const Context& context, int threads, std::int64_t batch) {
@@ -62,6 +62,7 @@ std::int64_t batch_of(const Datums& inputs) {
 Result<Answer> run(const Options& options, Context& context) {
   migrate::SessionOptions open;
   open.backend = context.options.backend;
+  open.recompile = options.recompile;
   std::vector<NamedShape> shapes = options.shapes;
   migrate::Session s = TENON_TRY(migrate::open_session(options.model, open));
   for (const std::string& note : s.notes) context.console.note(note);
@@ -87,6 +88,7 @@ Runner declare(CLI::App& app) {
   add_named_shapes(app, "--shape", options->shapes, "sizes of an input");
   app.add_option("--seconds", options->seconds, "how long to measure")->check(CLI::PositiveNumber);
   app.add_option("--warmup", options->warmup, "runs before measuring")->check(CLI::NonNegativeNumber);
+  app.add_flag("--recompile", options->recompile, "ignore the native code in a bundle");
   app.add_flag("--by-operator", options->by_operator, "also show the time of each kind of operator");
   app.add_flag("--by-node", options->by_node, "also show the time of each node");
   return [options](Context& context) { return run(*options, context); };

@@ -12,10 +12,12 @@
 #include "tenon/base/object_reader.h"
 #include "tenon/cli/common_options.h"
 #include "tenon/cli/plan_commands.h"
+#include "tenon/cli/plan_inputs.h"
 #include "tenon/cli/plan_text.h"
 #include "tenon/planner/event_simulation.h"
 #include "tenon/planner/report_page.h"
 #include "tenon/planner/search/evaluator.h"
+#include "tenon/planner/search/spares.h"
 #include "tenon/planner/search/store.h"
 
 namespace tenon::cli {
@@ -58,7 +60,7 @@ Result<double> parse_count(const std::string& text, const char* option) {
 
 struct Batch {
   std::int64_t samples = 0;
-  std::string note;  // how it was rounded
+  std::vector<std::string> notes;  // how it was rounded, what is left over
 };
 
 // Whole samples. Where the tokens do not give a whole number anyway, the one within half a percent
@@ -79,12 +81,12 @@ Result<Batch> batch_of(const SearchOptions& options, const Workload& workload, C
     return context.wrong_usage("--batch and --tokens-per-batch name the same thing",
                                "give one of them");
   }
-  if (options.batch > 0) return Batch{options.batch, ""};
+  if (options.batch > 0) return Batch{options.batch, {}};
   const double each = workload.tokens_per_sample;
   if (each <= 0) {
     if (!options.tokens_per_batch.empty())
       return context.wrong_usage("this model has no tokens", "give --batch");
-    return Batch{1024, "a batch of 1024 samples was taken, as none was given"};
+    return Batch{1024, {"a batch of 1024 samples was taken, as none was given"}};
   }
   const bool given = !options.tokens_per_batch.empty();
   const double tokens =
@@ -97,7 +99,8 @@ Result<Batch> batch_of(const SearchOptions& options, const Workload& workload, C
   else if (static_cast<double>(samples) * each != tokens)
     note =
         fmt::format("{:.0f} tokens were rounded to {} sequences of {:.0f}", tokens, samples, each);
-  return Batch{samples, std::move(note)};
+  if (note.empty()) return Batch{samples, {}};
+  return Batch{samples, {std::move(note)}};
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> fixed_of(
@@ -126,9 +129,10 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Json plan_json(const Plan& plan, const ModelSpec& model, const Cluster& cluster) {
+// A model that came as a graph is not embedded: its file is named again when the plan is used.
+Json plan_json(const Plan& plan, const std::optional<ModelSpec>& model, const Cluster& cluster) {
   Json json = to_json(plan);
-  json["model"] = to_json(model);
+  if (model) json["model"] = to_json(*model);
   json["cluster"] = to_json(cluster);
   return json;
 }
@@ -143,7 +147,7 @@ Json candidate_json(const Candidate& c) {
 
 // Everything that one search has at hand.
 struct Searched {
-  ModelSpec model;
+  std::optional<ModelSpec> model;
   Pricer pricer;
   PlanAnswer answer;
   Batch batch;
@@ -153,11 +157,11 @@ struct Searched {
 Json json_of(const Searched& s, const SearchOptions& options) {
   const SearchReport& report = s.answer.report;
   Json json = {{"schema", "tenon.plan_search/1"},
-               {"model", s.model.name},
+               {"model", s.pricer.workload().name},
                {"cluster", s.pricer.cluster().name},
                {"objective", options.objective},
                {"global_batch", s.batch.samples},
-               {"notes", s.batch.note.empty() ? Json::array() : Json::array({s.batch.note})},
+               {"notes", s.batch.notes},
                {"plan", plan_json(s.answer.best.plan, s.model, s.pricer.cluster())},
                {"prediction", to_json(s.answer.best.prediction)},
                {"runners_up", Json::array()},
@@ -190,8 +194,8 @@ std::string headline(const Searched& s) {
   std::string text = fmt::format(
       "Train {} on {} ({} devices) with {}-way data, {}-way tensor{} and {}-way "
       "pipeline",
-      s.model.name, s.pricer.cluster().name, s.pricer.cluster().num_devices(), plan.data_parallel,
-      plan.tensor_parallel, plan.sequence_parallel ? " (with sequence)" : "",
+      s.pricer.workload().name, s.pricer.cluster().name, s.pricer.cluster().num_devices(),
+      plan.data_parallel, plan.tensor_parallel, plan.sequence_parallel ? " (with sequence)" : "",
       plan.pipeline_parallel);
   if (plan.context_parallel > 1) text += fmt::format(", {}-way context", plan.context_parallel);
   if (plan.expert_parallel > 1) text += fmt::format(", {}-way expert", plan.expert_parallel);
@@ -218,7 +222,7 @@ std::string text_of_search(const Searched& s) {
   if (!s.answer.best.plan.layers_per_stage.empty()) {
     text += fmt::format("layers       {}\n", fmt::join(s.answer.best.plan.layers_per_stage, " "));
   }
-  if (!s.batch.note.empty()) text += "note         " + s.batch.note + "\n";
+  for (const std::string& note : s.batch.notes) text += "note         " + note + "\n";
   text += "limited by   " + report.limited_by + "\nwould help   " + report.advice + "\n";
   if (s.totals) {
     text += fmt::format(
@@ -278,20 +282,30 @@ Result<Answer> run(const SearchOptions& options, Context& context) {
         "tenon plan needs a model and a cluster",
         "add --model and --cluster, or name one of its commands (tenon plan --help)");
   }
-  ModelSpec model = TENON_TRY(load_model(options.model));
+  const std::filesystem::path path(options.model);
+  const bool graph =
+      std::filesystem::exists(path) && path.extension() != ".toml" && path.extension() != ".json";
+  std::optional<ModelSpec> model;
+  if (!graph) model = TENON_TRY(load_model(options.model));
   Cluster cluster = TENON_TRY(load_cluster(options.cluster));
   Pricer::Calibrations calibrations;
   if (!options.calibration.empty())
     calibrations.push_back(TENON_TRY(load_calibration(options.calibration)));
-  Pricer pricer(workload_of(model), std::move(cluster), std::move(calibrations));
-  Batch batch = TENON_TRY(batch_of(options, pricer.workload(), context));
+  const Workload workload = graph ? TENON_TRY(load_workload(options.model)) : workload_of(*model);
+  Batch batch = TENON_TRY(batch_of(options, workload, context));
   SearchRequest request = TENON_TRY(request_of(options, batch, context.options.seed));
-  const std::string family = std::string(name(model.kind));
+  const std::string family = model ? std::string(name(model->kind)) : path.filename().string();
   if (!options.store.empty()) TENON_TRY(recall(options.store, family, request.start_from));
-  SearchReport report = TENON_TRY(search(pricer, request));
-  PlanAnswer answer = answer_of(pricer, std::move(report));
+  SparedSearch found = TENON_TRY(search_with_spares(workload, cluster, calibrations, request));
+  if (found.spare > 0) {
+    batch.notes.push_back(
+        fmt::format("{} of the {} devices are left over: their number divides badly", found.spare,
+                    cluster.num_devices()));
+  }
+  PlanAnswer answer = answer_of(found.pricer, std::move(found.report));
   if (!options.store.empty()) TENON_TRY(remember(options.store, family, answer.best.plan));
-  Searched searched{std::move(model), std::move(pricer), std::move(answer), std::move(batch), {}};
+  Searched searched{
+      std::move(model), std::move(found.pricer), std::move(answer), std::move(batch), {}};
   if (!options.tokens.empty()) {
     const double units = TENON_TRY(parse_count(options.tokens, "--tokens"));
     const Predicted& best = searched.answer.best;
@@ -306,7 +320,8 @@ Result<Answer> run(const SearchOptions& options, Context& context) {
 
 Runner declare(CLI::App& app) {
   auto options = std::make_shared<SearchOptions>();
-  app.add_option("--model", options->model, "a preset, a Hugging Face config.json, or a TOML");
+  app.add_option("--model", options->model,
+                 "a preset, a Hugging Face config.json, a TOML, or an ONNX or Tenon file");
   app.add_option("--cluster", options->cluster, "a TOML, or a device and a count (H100-SXM:64)");
   app.add_option("-o,--output-dir", options->output,
                  "folder for plan.json, timeline.json and report.html");
@@ -340,7 +355,8 @@ Command plan_command() {
                "precision=bf16",
                "tenon plan --model config.json --cluster A100-80G:128 --batch 512 --tokens 300G"},
           .declare = declare,
-          .children = {plan_simulate_command(), plan_check_command(), plan_calibrate_command(),
+          .children = {plan_simulate_command(), plan_check_command(), plan_explain_command(),
+                       plan_diff_command(), plan_whatif_command(), plan_calibrate_command(),
                        plan_accuracy_command(), plan_schedule_command()}};
 }
 

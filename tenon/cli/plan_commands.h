@@ -10,5 +10,8 @@ Command plan_simulate_command();
 Command plan_check_command();
 Command plan_calibrate_command();
 Command plan_accuracy_command();
+Command plan_explain_command();
+Command plan_diff_command();
+Command plan_whatif_command();
 
 }  // namespace tenon::cli

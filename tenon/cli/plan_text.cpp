@@ -27,8 +27,9 @@ std::string text_of(const planner::Prediction& p) {
     text += fmt::format("  {:<13} {:>9}  {:>5.1f} %\n", name, seconds_text(part), share(part));
   }
   text += fmt::format(
-      "rate         {:.4g} tokens/s, {:.1f} TFLOP/s a device, MFU {:.1f} %, bubble {:.1f} %\n",
-      p.tokens_per_second, p.model_tflops_per_device, 100 * p.mfu, 100 * p.bubble_rate);
+      "rate         {:.4g} {}/s, {:.1f} TFLOP/s a device, MFU {:.1f} %, bubble {:.1f} %\n",
+      p.tokens_per_second, p.counts_tokens ? "tokens" : "samples", p.model_tflops_per_device,
+      100 * p.mfu, 100 * p.bubble_rate);
   text += fmt::format("memory       {} on the fullest device\n", bytes_text(p.memory.total()));
   for (const auto& [name, part] : {std::pair{"weights", p.memory.weights},
                                    {"gradients", p.memory.gradients},

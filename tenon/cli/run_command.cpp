@@ -20,14 +20,16 @@ namespace {
 
 struct Options {
   std::string model, batch, output_dir, recipe;
+  bool recompile = false;
   std::vector<NamedFile> inputs;
 };
 
 using Loaded = migrate::Session;
 
-Result<Loaded> load(const std::string& path, const std::string& backend) {
+Result<Loaded> load(const std::string& path, const std::string& backend, bool recompile) {
   migrate::SessionOptions options;
   options.backend = backend;
+  options.recompile = recompile;
   return migrate::open_session(path, options);
 }
 
@@ -74,7 +76,7 @@ std::string text_of(const Outcome& o) {
 }
 
 Result<Answer> run_single(const Options& options, Context& context) {
-  Loaded l = TENON_TRY(load(options.model, context.options.backend));
+  Loaded l = TENON_TRY(load(options.model, context.options.backend, options.recompile));
   std::vector<NamedFile> given = options.inputs;
   TENON_TRY(resolve_names(given, l.input_names, "--input"));
   std::map<std::string, std::string> files;
@@ -100,6 +102,7 @@ Result<Answer> run_with_recipe(const Options& options, Context& context) {
   for (const NamedFile& f : options.inputs) files[f.name] = f.file;
   migrate::SessionOptions open;
   open.backend = context.options.backend;
+  open.recompile = options.recompile;
   ThreadPool pool(context.options.num_threads > 0 ? context.options.num_threads : usable_processors());
   const auto start = std::chrono::steady_clock::now();
   dataset::Answer done = TENON_TRY(migrate::run_by_recipe(options.model, recipe, files, open, pool));
@@ -141,7 +144,7 @@ Result<Case> parse_case(std::string_view line) {
 
 Result<Json> run_case(std::string_view line, Context& context, ThreadPool& pool) {
   const Case c = TENON_TRY(parse_case(line));
-  const Loaded l = TENON_TRY(load(c.model, context.options.backend));
+  const Loaded l = TENON_TRY(load(c.model, context.options.backend, false));
   for (const auto& [name, file] : c.inputs)
     if (std::find(l.input_names.begin(), l.input_names.end(), name) == l.input_names.end()) return invalid("the model has no input {}", name);
   const Outcome o = TENON_TRY(run_once(l, c.inputs, c.output_dir, pool));
@@ -176,6 +179,7 @@ Runner declare(CLI::App& app) {
   add_named_files(app, "--input", options->inputs, "a value for an input: .npy, .npz, .pb; NAME= may be left out with a single input");
   app.add_option("--output-dir", options->output_dir, "where outputs are written, one .npy each; made if missing");
   app.add_option("--recipe", options->recipe, "how pictures, sound or text become inputs, and outputs an answer")->check(CLI::ExistingFile);
+  app.add_flag("--recompile", options->recompile, "ignore the native code in a bundle, for bundles from people one does not trust");
   app.add_option("--batch", options->batch, "a file with one JSON case a line; one result a line");
   return [options](Context& context) -> Result<Answer> {
     if (options->batch.empty() == options->model.empty()) return context.wrong_usage("give either a model or --batch LIST", "tenon run MODEL --input x.npy, or tenon run --batch cases.jsonl");

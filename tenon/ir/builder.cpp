@@ -221,7 +221,8 @@ Result<Types> infer(const Node& node, std::vector<Constraint>* constraints) {
   TENON_TRY(check_call(op, node.inputs(), node.attrs()));
   size_was_asked_without_rank = false;
   auto types = op.infer(Call(node, constraints));
-  if (std::any_of(node.inputs().begin(), node.inputs().end(), lacks_rank)) types = infer_without_rank(node, std::move(types), size_was_asked_without_rank);
+  // Control flow says what it knows, and trying ranks would walk regions in regions ever more often.
+  if (!op.has(Trait::control_flow) && std::any_of(node.inputs().begin(), node.inputs().end(), lacks_rank)) types = infer_without_rank(node, std::move(types), size_was_asked_without_rank);
   if (types.ok()) return types;
   Error e = std::move(types).error();
   if (!e.message.starts_with(op.name)) e.message = fmt::format("{}: {}", op.name, e.message);

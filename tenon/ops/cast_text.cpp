@@ -16,11 +16,13 @@ Result<Types> infer(const Call& c) {
   return Types{c.in(0).with_dtype(to)};
 }
 
-// Eight significant digits for f32 and smaller, seventeen for f64.
+// The shortest text that reads back as the same number, with a point or an exponent, as NumPy prints it.
 std::string text_of(double v, DType type) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v < 0 ? "-INF" : "INF";
-  return type == DType::f64 ? fmt::format("{:.17g}", v) : fmt::format("{:.8g}", v);
+  std::string text = type == DType::f64 ? fmt::format("{}", v) : fmt::format("{}", static_cast<float>(v));
+  if (text.find_first_of(".e") == text.npos) text += ".0";
+  return text;
 }
 
 Tensor to_text_tensor(const Tensor& x) {
@@ -93,7 +95,7 @@ Cost cost(const Call& c) { return {c.in(0).count() * Dim(20), c.bytes_in(), c.by
 OpPage cast_text() {
   const auto texts = [](std::vector<std::string> v) { return Tensor::vector(v); };
   return {.name = "cast_text",
-          .doc = "y = x with numbers written as text, or text read as numbers: plain and scientific notation, NaN and INF; reals are written with 8 digits, of f64 with 17; text with a fraction read as "
+          .doc = "y = x with numbers written as text, or text read as numbers: plain and scientific notation, NaN and INF; reals are written as the shortest text that reads back the same; text with a fraction read as "
                  "an integer truncates toward zero",
           .inputs = {{"x", kNumeric | kBool | kString}},
           .attrs = {AttrSpec::required("to", Attr::Kind::dtype)},

@@ -19,6 +19,7 @@ double coordinate(const std::string& mode, const AxisPlan& a, std::int64_t o) {
   const double x = static_cast<double>(o), in = static_cast<double>(a.in), out = a.scale * in;
   if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (mode == "asymmetric") return x / a.scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
   if (mode == "tf_crop_and_resize") {
     const double width = (a.roi_end - a.roi_begin) * (in - 1);
     return a.roi_begin * (in - 1) + (out == 1 ? width / 2 : x * width / (out - 1));
@@ -151,7 +152,7 @@ Status check_resampling(const Call& c) {
     return invalid("{}: {} is '{}', which is not known", c.op().name, attr, c.text(attr));
   };
   TENON_TRY(one_of("mode", {"nearest", "linear", "cubic"}));
-  TENON_TRY(one_of("coordinate_transformation_mode", {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"}));
+  TENON_TRY(one_of("coordinate_transformation_mode", {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"}));
   TENON_TRY(one_of("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
   return one_of("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"});
 }

@@ -187,8 +187,10 @@ void add_kept(Pricing& p) {
 
 void add_parameters(Pricing& p) {
   for (const Parameter& parameter : p.layer.parameters) {
-    (parameter.expert ? p.price.expert_parameters : p.price.parameters) +=
-        elements_on_device(parameter, p.s);
+    double& sum = parameter.sparse   ? p.price.sparse_parameters
+                  : parameter.expert ? p.price.expert_parameters
+                                     : p.price.parameters;
+    sum += elements_on_device(parameter, p.s);
   }
 }
 
@@ -220,6 +222,7 @@ LayerPrice& LayerPrice::add_times(const LayerPrice& o, double count) {
   weight_kept_bytes += count * o.weight_kept_bytes;
   parameters += count * o.parameters;
   expert_parameters += count * o.expert_parameters;
+  sparse_parameters += count * o.sparse_parameters;
   return *this;
 }
 

@@ -45,7 +45,8 @@ struct LayerPrice {
   double weight_kept_bytes = 0;  // of kept_bytes, what the weight gradient alone still needs
   double parameters = 0;         // elements on the device that all data replicas share
   double expert_parameters = 0;
-  double trained_share = 1;  // 0 for a frozen layer
+  double sparse_parameters = 0;  // tables looked up by row
+  double trained_share = 1;      // 0 for a frozen layer
 
   LayerPrice& operator+=(const LayerPrice& other) { return add_times(other, 1); }
   /// Adds `count` copies of another price.

@@ -86,6 +86,10 @@ void set_memory(const Plan& plan, StageState& stage) {
              copies, memory);
   add_states(plan, stage.sum.expert_parameters, stage.sum.expert_parameters * trained,
              expert_sharing_peers(plan), copies, memory);
+  // Tables stay in fp32 and are updated in place, one moment a row; they have no gradients of their
+  // own.
+  memory.weights += 4 * stage.sum.sparse_parameters;
+  memory.optimizer += 0.05 * stage.sum.sparse_parameters;
   memory.activations = activation_bytes(plan, stage);
   memory.buffers = buffer_bytes(plan, stage);
   stage.memory = memory;

@@ -95,7 +95,7 @@ Workload dlrm_workload(const ModelSpec& spec) {
                                  12 * vectors * spec.lookups, Split::whole));
   Parameter rows =
       matrix("tables", double(spec.tables) * double(spec.table_rows) * spec.table_dim, false);
-  rows.expert = true;
+  rows.expert = rows.sparse = true;
   tables.parameters.push_back(rows);
   tables.exchange_bytes = 4 * vectors;
   tables.kept.push_back({"vectors", 4 * vectors, Split::whole, false, false});

@@ -39,6 +39,7 @@ Prediction predict(Pricer& pricer, const Plan& plan) {
   p.calibration = pricer.calibration().name;
   const double batch = static_cast<double>(plan.global_batch);
   const double tokens = pricer.workload().tokens_per_sample;
+  p.counts_tokens = tokens > 0;
   p.tokens_per_second = batch * (tokens > 0 ? tokens : 1) / price.step_seconds;
   const double flops = pricer.workload().model_flops() * batch;
   double peak = 0;

@@ -32,6 +32,7 @@ nlohmann::ordered_json to_json(const Prediction& p) {
           {"other_seconds", p.other_seconds},
           {"bubble_rate", p.bubble_rate},
           {"tokens_per_second", p.tokens_per_second},
+          {"rate_unit", p.counts_tokens ? "tokens" : "samples"},
           {"mfu", p.mfu},
           {"model_tflops_per_device", p.model_tflops_per_device},
           {"uncertainty", p.uncertainty},

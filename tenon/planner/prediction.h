@@ -42,6 +42,7 @@ struct Prediction {
   double other_seconds = 0;
 
   double bubble_rate = 0;        // idle share of the pipeline part of the step
+  bool counts_tokens = true;     // false: samples, where the model has no tokens
   double tokens_per_second = 0;  // samples per second where the model has no tokens
   double mfu = 0;                // model flops / (peak x time)
   double model_tflops_per_device = 0;

@@ -61,7 +61,9 @@ struct Parameter {
   std::string name;
   double elements = 0;
   bool splits_tensor = false;
-  bool expert = false;    // divided by expert parallelism, reduced over fewer replicas
+  bool expert = false;
+  bool sparse = false;  // looked up by row: only the rows touched have gradients and are updated //
+                        // divided by expert parallelism, reduced over fewer replicas
   double padded_row = 0;  // elements of one row of a vocabulary table: rows pad to 128 x tensor
 };
 

@@ -69,6 +69,42 @@ class Plan(unittest.TestCase):
             self.assertEqual(done.returncode, code, (arguments, done.stderr))
             self.assertRegex(done.stderr, r"(?m)^error: ")
 
+    def test_explain_diff_and_whatif_read_a_written_plan(self):
+        with tempfile.TemporaryDirectory() as folder:
+            a, b = pathlib.Path(folder) / "a", pathlib.Path(folder) / "b"
+            program.run_json("plan", *SMALL, "--batch", 128, "-o", a)
+            program.run_json("plan", *SMALL, "--batch", 128, "-o", b, "--fix", "tensor_parallel=4")
+            code, answer = program.run_json("plan", "explain", "--plan", a / "plan.json")
+            self.assertEqual(code, 0)
+            self.assertGreaterEqual(len(answer["changes"]), 4)
+            for change in answer["changes"]:
+                if change["fits"]:  # the search would have taken it
+                    self.assertGreaterEqual(change["relative_change"], -0.01)
+            code, answer = program.run_json("plan", "diff", a / "plan.json", b / "plan.json")
+            self.assertEqual((code, answer["equal"]), (1, False))
+            self.assertIn("tensor_parallel", {c["key"] for c in answer["changes"]})
+            self.assertEqual(program.run("plan", "diff", a / "plan.json", a / "plan.json").returncode, 0)
+            code, answer = program.run_json("plan", "whatif", "--plan", a / "plan.json", "--lose", 8)
+            self.assertEqual(code, 0)
+            self.assertFalse(answer["same_plan"]["valid"])
+            self.assertGreater(answer["replanned"]["prediction"]["step_seconds"],
+                               answer["before"]["prediction"]["step_seconds"])
+            code, answer = program.run_json("plan", "whatif", "--plan", a / "plan.json",
+                                            "--slow-rank", 3, "--factor", 2)
+            self.assertGreater(answer["relative_change"], 0.2)
+            self.assertEqual(program.run("plan", "whatif", "--plan", a / "plan.json").returncode, 2)
+
+    def test_an_awkward_number_of_devices_leaves_some_over(self):
+        code, answer = program.run_json("plan", "--model", "llama3-8b", "--cluster", "H100-SXM:104",
+                                        "--batch", 512)
+        self.assertEqual(code, 0)
+        plan = answer["plan"]
+        used = 1
+        for axis in ("data", "tensor", "pipeline", "context"):
+            used *= plan[axis + "_parallel"]
+        self.assertLess(used, 104)
+        self.assertTrue(any("left over" in note for note in answer["notes"]))
+
     def test_schedule_alone(self):
         with tempfile.TemporaryDirectory() as folder:
             times = pathlib.Path(folder) / "times.csv"

@@ -231,9 +231,12 @@ class ConvolutionKernel : public Kernel {
     std::int64_t plane = 1;
     for (auto d : g.x) plane *= d;
     if (is_point && g.groups == 1 && plane > 1) return pointwise_launch(g.batch, g.in, g.out, plane, has_bias);
-    if (g.groups == 1 || g.in != 1 || g.out != 1 || g.y.back() < 4) return std::unique_ptr<Launch>();
+    const bool is_depthwise = g.groups > 1 && g.in == 1 && g.out == 1 && g.y.back() >= 4;
+    const bool is_picture = g.groups == 1 && g.in <= 4 && g.y.back() >= 8;
+    if (!is_depthwise && !is_picture) return std::unique_ptr<Launch>();
     const Dims& w = in[1].dims;
     const ops::Window window = TENON_TRY(ops::window_of(Call(node_), Dims(in[0].dims.begin() + 2, in[0].dims.end()), Dims(w.begin() + 2, w.end())));
+    if (is_picture) return patch_launch(window, g.batch, g.in, g.out, has_bias);
     return depthwise_launch(window, g.batch, g.groups, has_bias);
   }
   const Node& node_;

@@ -33,6 +33,12 @@ TENON_EVERY_ISA void add_three(float* y, const float* x, const float* w, std::in
     for (std::int64_t i = 0; i < n; ++i) y[i] += a * x[i * stride] + b * x1[i * stride] + c * x2[i * stride];
 }
 
+// A whole 3 x 3 filter in one pass: y is written once and never read.
+TENON_EVERY_ISA void filter_nine(float* y, const float* x0, const float* x1, const float* x2, const float* w, float bias, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = bias + (w[0] * x0[i] + w[1] * x0[i + 1] + w[2] * x0[i + 2]) + (w[3] * x1[i] + w[4] * x1[i + 1] + w[5] * x1[i + 2]) + (w[6] * x2[i] + w[7] * x2[i + 1] + w[8] * x2[i + 2]);
+}
+
 class DepthwiseLaunch : public Launch {
  public:
   DepthwiseLaunch(const ops::Window& w, std::int64_t batch, std::int64_t channels, bool has_bias) : w_(w), batch_(batch), channels_(channels), has_bias_(has_bias) {}
@@ -52,9 +58,32 @@ class DepthwiseLaunch : public Launch {
   }
 
  private:
+  bool is_nine() const {
+    return w_[0].kernel == 1 && w_[0].y == 1 && w_[1].kernel == 3 && w_[2].kernel == 3 && w_[2].stride == 1 && w_[1].dilation == 1 && w_[2].dilation == 1 && w_[2].y > 2;
+  }
+  // One row of a 3 x 3 filter whose three input rows are all inside; the borders of the row tap by tap.
+  void nine(const float* x, const float* w, float bias, float* y) const {
+    const std::int64_t low = std::max<std::int64_t>(w_[2].first(0), 0), high = std::max(low, std::min(w_[2].last(2), w_[2].y)), xs = w_[2].x;
+    const float* at = x + w_[2].at(low, 0);
+    filter_nine(y + low, at, at + xs, at + 2 * xs, w, bias, high - low);
+    const auto border = [&](std::int64_t o) {
+      float sum = bias;
+      for (std::int64_t k1 = 0; k1 < 3; ++k1)
+        for (std::int64_t k2 = 0; k2 < 3; ++k2)
+          if (const std::int64_t p = w_[2].at(o, k2); p >= 0 && p < xs) sum += w[k1 * 3 + k2] * x[k1 * xs + p];
+      y[o] = sum;
+    };
+    for (std::int64_t o = 0; o < low; ++o) border(o);
+    for (std::int64_t o = high; o < w_[2].y; ++o) border(o);
+  }
   void plane(const float* x, const float* w, float bias, float* y) const {
+    const bool nines = is_nine();
     for (std::int64_t a = 0; a < w_[0].y; ++a)
       for (std::int64_t b = 0; b < w_[1].y; ++b, y += w_[2].y) {
+        if (const std::int64_t p1 = w_[1].at(b, 0); nines && p1 >= 0 && p1 + 2 < w_[1].x) {
+          nine(x + p1 * w_[2].x, w, bias, y);
+          continue;
+        }
         std::fill_n(y, w_[2].y, bias);
         for (std::int64_t k0 = 0; k0 < w_[0].kernel; ++k0) {
           const std::int64_t p0 = w_[0].at(a, k0);
@@ -92,11 +121,11 @@ class DepthwiseLaunch : public Launch {
 
 using dnnl::memory;
 
-// y[rows, plane] = w[rows, in] x[in, plane] (+ y, which holds the bias)
+// y[rows, columns] = w[rows, in] x[in, columns] (+ y, which holds the bias); rows of y lie y_stride apart
 class Product {
  public:
-  Product(std::int64_t rows, std::int64_t in, std::int64_t plane, bool adds)
-      : w_({rows, in}, memory::data_type::f32, memory::dims{in, 1}), x_({in, plane}, memory::data_type::f32, memory::dims{plane, 1}), y_({rows, plane}, memory::data_type::f32, memory::dims{plane, 1}) {
+  Product(std::int64_t rows, std::int64_t in, std::int64_t columns, std::int64_t y_stride, bool adds)
+      : w_({rows, in}, memory::data_type::f32, memory::dims{in, 1}), x_({in, columns}, memory::data_type::f32, memory::dims{columns, 1}), y_({rows, columns}, memory::data_type::f32, memory::dims{y_stride, 1}) {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops post;
@@ -141,7 +170,7 @@ class PointwiseLaunch : public Launch {
   std::shared_ptr<const Product> product(std::int64_t rows) const {
     const std::lock_guard lock(mutex_);
     auto& p = products_[rows];
-    if (!p) p = std::make_shared<Product>(rows, in_, plane_, has_bias_);
+    if (!p) p = std::make_shared<Product>(rows, in_, plane_, plane_, has_bias_);
     return p;
   }
   std::int64_t batch_, in_, out_, plane_;
@@ -150,7 +179,74 @@ class PointwiseLaunch : public Launch {
   mutable std::map<std::int64_t, std::shared_ptr<const Product>> products_;  // by rows
 };
 
+// Few input channels: the taps of some output rows side by side, then one matrix product for all
+// output channels. Tiles stay in the cache.
+class PatchLaunch : public Launch {
+ public:
+  PatchLaunch(const ops::Window& w, std::int64_t batch, std::int64_t in, std::int64_t out, bool has_bias) : w_(w), batch_(batch), in_(in), out_(out), has_bias_(has_bias) {
+    rows_ = w_[0].y * w_[1].y;
+    tile_ = std::max<std::int64_t>(1, std::min(rows_, 1024 / std::max<std::int64_t>(1, w_[2].y)));
+    product(tile_);
+    if (rows_ % tile_) product(rows_ % tile_);
+  }
+  Status run(const Frame& frame) const override {
+    const auto* x = reinterpret_cast<const float*>(frame.inputs[0]);
+    auto* y = reinterpret_cast<float*>(frame.outputs[0]);
+    const std::int64_t tiles = (rows_ + tile_ - 1) / tile_, xs = w_[0].x * w_[1].x * w_[2].x, ys = rows_ * w_[2].y;
+    frame.pool.parallel_for(0, batch_ * tiles, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t t = begin; t < end; ++t) {
+        const std::int64_t n = t / tiles, first = t % tiles * tile_, rows = std::min(tile_, rows_ - first);
+        float* to = y + n * out_ * ys + first * w_[2].y;
+        if (has_bias_) fill_bias(to, reinterpret_cast<const float*>(frame.inputs[2]), rows * w_[2].y, ys);
+        const std::byte* patches = gather(x + n * in_ * xs, first, rows);
+        product(rows)->run(frame.inputs[1], patches, reinterpret_cast<std::byte*>(to));
+      }
+    });
+    return {};
+  }
+
+ private:
+  std::int64_t taps() const { return w_[0].kernel * w_[1].kernel * w_[2].kernel; }
+  void fill_bias(float* y, const float* bias, std::int64_t columns, std::int64_t stride) const {
+    for (std::int64_t m = 0; m < out_; ++m) std::fill_n(y + m * stride, columns, bias[m]);
+  }
+  // patches[c * taps + k][row, o]: what tap k of channel c reads for output o of each row
+  const std::byte* gather(const float* x, std::int64_t first, std::int64_t rows) const {
+    thread_local std::vector<float> patches;
+    patches.resize(static_cast<std::size_t>(in_ * taps() * tile_ * w_[2].y));
+    float* to = patches.data();
+    for (std::int64_t c = 0; c < in_; ++c, x += w_[0].x * w_[1].x * w_[2].x)
+      for (std::int64_t k = 0; k < taps(); ++k)
+        for (std::int64_t r = first; r < first + rows; ++r, to += w_[2].y) line(x, to, r, k);
+    return reinterpret_cast<const std::byte*>(patches.data());
+  }
+  void line(const float* x, float* to, std::int64_t r, std::int64_t k) const {
+    const std::int64_t k2 = k % w_[2].kernel, k1 = k / w_[2].kernel % w_[1].kernel, k0 = k / w_[2].kernel / w_[1].kernel;
+    const std::int64_t p0 = w_[0].at(r / w_[1].y, k0), p1 = w_[1].at(r % w_[1].y, k1);
+    std::fill_n(to, w_[2].y, 0.0f);
+    if (p0 < 0 || p0 >= w_[0].x || p1 < 0 || p1 >= w_[1].x) return;
+    const std::int64_t low = w_[2].first(k2), high = w_[2].last(k2), stride = w_[2].stride;
+    const float* from = x + (p0 * w_[1].x + p1) * w_[2].x + w_[2].at(low, k2);
+    for (std::int64_t o = low; o < high; ++o) to[o] = from[(o - low) * stride];
+  }
+  std::shared_ptr<const Product> product(std::int64_t rows) const {
+    const std::lock_guard lock(mutex_);
+    auto& p = products_[rows];
+    if (!p) p = std::make_shared<Product>(out_, in_ * taps(), rows * w_[2].y, rows_ * w_[2].y, has_bias_);
+    return p;
+  }
+  ops::Window w_;
+  std::int64_t batch_, in_, out_, rows_ = 0, tile_ = 1;
+  bool has_bias_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::int64_t, std::shared_ptr<const Product>> products_;  // by rows of a tile
+};
+
 }  // namespace
+
+Result<std::unique_ptr<Launch>> patch_launch(const ops::Window& window, std::int64_t batch, std::int64_t in, std::int64_t out, bool has_bias) {
+  return guarded([&] { return std::unique_ptr<Launch>(std::make_unique<PatchLaunch>(window, batch, in, out, has_bias)); });
+}
 
 std::unique_ptr<Launch> depthwise_launch(const ops::Window& window, std::int64_t batch, std::int64_t channels, bool has_bias) {
   return std::make_unique<DepthwiseLaunch>(window, batch, channels, has_bias);

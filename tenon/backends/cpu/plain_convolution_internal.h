@@ -15,4 +15,7 @@ std::unique_ptr<Launch> depthwise_launch(const ops::Window& window, std::int64_t
 /// x[in, plane].
 Result<std::unique_ptr<Launch>> pointwise_launch(std::int64_t batch, std::int64_t in, std::int64_t out, std::int64_t plane, bool has_bias);
 
+/// Few input channels (a picture's): tiles of gathered taps, then matrix products.
+Result<std::unique_ptr<Launch>> patch_launch(const ops::Window& window, std::int64_t batch, std::int64_t in, std::int64_t out, bool has_bias);
+
 }  // namespace tenon::backends::cpu

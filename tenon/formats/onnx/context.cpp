@@ -204,6 +204,11 @@ int Context::ndim(const Value* v) {
   return 0;
 }
 
+Value* Context::with_ndim(Value* x, int wanted) {
+  if (!x || x->type().ranked() || !x->type().is_tensor()) return x;
+  return reshape(x, std::vector<std::int64_t>(static_cast<std::size_t>(wanted), 0));
+}
+
 Region Context::region(std::string_view attribute, const Types& types, const Values& seed) {
   const GraphProto* g = graph(attribute);
   if (g) return importer_.build_region(*g, scope_, frame_, types, seed, fmt::format("{}/{}", node_.name, attribute));

@@ -150,6 +150,10 @@ class Context {
   /// Rank of a value; fails the node (and gives 0) when it is unknown.
   int ndim(const Value* v);
 
+  /// x, with its rank made known where inference lost it (branches of an If that differ): the sizes
+  /// stay, and another rank at run time is an error.
+  Value* with_ndim(Value* x, int ndim);
+
   // ---- subgraphs
   /// Builds the graph attribute as a region whose own inputs have `types`. `seed` are outer values that
   /// become the first captures (branches of one If share their list).

@@ -31,7 +31,9 @@ void check_kernel_shape(Context& c, const Value* w) {
 
 Values conv(Context& c) {
   check_kernel_shape(c, c.in(1));
-  return {c.op("conv", c.inputs(), conv_attrs(c))};
+  Values inputs = c.inputs();
+  if (c.in(1)->type().ranked()) inputs[0] = c.with_ndim(inputs[0], c.in(1)->type().ndim());
+  return {c.op("conv", std::move(inputs), conv_attrs(c))};
 }
 
 Values conv_transpose(Context& c) {
@@ -182,7 +184,10 @@ Values recurrent(Context& c) {
   if (c.row().page == "gru") attrs.set("linear_before_reset", c.flag("linear_before_reset", false));
   if (c.row().page == "lstm") attrs.set("input_forget", c.flag("input_forget", false));
   c.ignore({"output_sequence"});
-  return c.all(c.row().page, c.inputs(), std::move(attrs));
+  Values inputs = c.inputs();
+  for (std::size_t i : {0, 5, 6})  // x and the initial states
+    if (i < inputs.size()) inputs[i] = c.with_ndim(inputs[i], 3);
+  return c.all(c.row().page, std::move(inputs), std::move(attrs));
 }
 
 // ---- training ---------------------------------------------------------------------------------

@@ -50,7 +50,21 @@ Status write_split(NodeWriter& w) {
 Status write_range(NodeWriter& w) {
   const DType d = w.in_type(0).dtype();
   w.model().need("", d == DType::f16 || d == DType::bf16 ? 27 : 11);
-  w.emit("Range", w.inputs(), w.outputs());
+  std::vector<std::string> inputs = w.inputs();
+  for (int i = 0; i < 3; ++i)  // ONNX wants scalars where the page also takes one element in a row
+    if (w.in_type(i).ranked() && w.in_type(i).ndim() > 0) {
+      const std::string scalar = w.temporary("range_scalar");
+      w.emit("Squeeze", {inputs[static_cast<std::size_t>(i)]}, {scalar});
+      inputs[static_cast<std::size_t>(i)] = scalar;
+    }
+  w.emit("Range", inputs, w.outputs());
+  return {};
+}
+
+Status write_label_encoder(NodeWriter& w) {
+  const Tensor& fallback = *w.attr("default")->get<Tensor>();
+  w.emit("LabelEncoder", w.inputs(), w.outputs(),
+         {w.attribute("keys_tensor", *w.attr("keys")), w.attribute("values_tensor", *w.attr("values")), w.attribute("default_tensor", Attr(fallback.reshaped({1})))}, "ai.onnx.ml");
   return {};
 }
 
@@ -275,7 +289,7 @@ void add_the_rest(std::vector<WriteRow>& rows) {
   rows.push_back({.page = "multinomial", .op_type = "Multinomial", .write = write_random<5>});
   rows.push_back({.page = "array_feature_extractor", .op_type = "ArrayFeatureExtractor", .domain = "ai.onnx.ml"});
   rows.push_back({.page = "binarizer", .op_type = "Binarizer", .domain = "ai.onnx.ml"});
-  rows.push_back({.page = "label_encoder", .op_type = "LabelEncoder", .since = 4, .renames = {{"keys", "keys_tensor"}, {"values", "values_tensor"}, {"default", "default_tensor"}}, .domain = "ai.onnx.ml"});
+  rows.push_back({.page = "label_encoder", .op_type = "LabelEncoder", .since = 4, .write = write_label_encoder, .domain = "ai.onnx.ml"});
   rows.push_back({.page = "tree_ensemble", .op_type = "TreeEnsemble", .since = 5, .domain = "ai.onnx.ml"});
 }
 

@@ -15,13 +15,13 @@ struct FitProblem {
   const std::vector<MeasuredRun>& points;
   std::vector<Workload> workloads;
   const FitOptions& options;
-  std::vector<const EfficiencyFactor*> free;  // the factors being fitted
+  std::vector<EfficiencyFactor> free;  // the factors being fitted
   Efficiency base;
 
   Efficiency at(const Vector& x) const {
     Efficiency e = base;
     for (std::size_t i = 0; i < free.size(); ++i) {
-      e.*free[i]->member = std::min(free[i]->greatest, free[i]->prior * std::exp(x[i]));
+      e.*free[i].member = std::min(free[i].greatest, free[i].prior * std::exp(x[i]));
     }
     return e;
   }
@@ -47,7 +47,7 @@ struct FitProblem {
     double sum = 0;
     for (double r : errors) sum += 2 * (std::sqrt(1 + r * r) - 1);
     for (std::size_t i = 0; i < x.size(); ++i)
-      sum += x[i] * x[i] / free[i]->spread / free[i]->spread;
+      sum += x[i] * x[i] / free[i].spread / free[i].spread;
     return sum / 2;
   }
 };
@@ -97,7 +97,7 @@ Vector step_of(const FitProblem& p, const Vector& x, const Vector& errors, doubl
         normal[a][b] += weight * jacobian[a][i] * jacobian[b][i];
       }
     }
-    const double prior = 1 / (p.free[a]->spread * p.free[a]->spread);
+    const double prior = 1 / (p.free[a].spread * p.free[a].spread);
     gradient[a] -= prior * x[a];
     normal[a][a] = (normal[a][a] + prior) * (1 + damping);
   }
@@ -167,7 +167,9 @@ FitProblem make_problem(const std::vector<MeasuredRun>& points, const FitOptions
     if (fixed != options.fixed.end()) {
       p.base.*factor.member = fixed->second;
     } else {
-      p.free.push_back(&factor);
+      p.free.push_back(factor);
+      const auto prior = options.priors.find(factor.name);
+      if (prior != options.priors.end()) p.free.back().prior = prior->second;
     }
   }
   return p;

@@ -14,6 +14,8 @@ namespace tenon::planner {
 struct FitOptions {
   /// Factors that are facts of the stack: set, and not fitted.
   std::map<std::string, double> fixed;
+  /// Other prior means than the data sheet's, for factors that a stack is known to have otherwise.
+  std::map<std::string, double> priors;
   /// Whether attention is fused; empty: whichever explains the points better.
   std::vector<bool> fused_attention = {true, false};
   bool split_pipeline_sends = true;

@@ -99,6 +99,15 @@ Cluster cluster_of(const Row& row, const TableFacts& facts, std::int64_t devices
         std::move(cluster).error().at(fmt::format("{} row {}", row.table.name, row.index + 1)));
     return {};
   }
+  const int per_node = static_cast<int>(row.number("devices_per_node", 0));
+  if (per_node > 0) {
+    NodeGroup& group = cluster->groups[0];
+    if (devices % per_node != 0) {
+      row.problems.push_back(invalid("{} devices do not fill nodes of {}", devices, per_node)
+                                 .at(fmt::format("{} row {}", row.table.name, row.index + 1)));
+    }
+    group.count = per_node, group.nodes = static_cast<int>(devices / per_node);
+  }
   if (facts.gbytes_per_second > 0) {
     cluster->groups[0].cluster_link.bytes_per_second = facts.gbytes_per_second * 1e9;
   }

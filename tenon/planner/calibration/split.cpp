@@ -78,6 +78,7 @@ CalibrationSplit read_split(const json& entry, const std::string& where,
   reader.boolean("default", split.is_default);
   reader.boolean("fused_afterwards", split.fused_afterwards);
   read_factors(reader, "fixed", split.options.fixed);
+  read_factors(reader, "prior", split.options.priors);
   read_factors(reader, "afterwards", split.afterwards);
   if (const json* tables = reader.child("tables")) {
     for (const json& table : *tables) read_table(table, where, split, problems);

@@ -35,7 +35,7 @@ struct SearchRequest {
   std::int64_t global_batch = 0;  ///< samples of a step
   Objective objective = Objective::time;
   std::vector<std::pair<std::string, std::string>> fixed;  ///< plan keys that must stay as given
-  std::int64_t max_evaluations = 3'000'000;                  ///< distinct valid plans priced
+  std::int64_t max_evaluations = 3'000'000;                ///< distinct valid plans priced
   double max_seconds = 60;  ///< a cap only: the result says when it was met
   std::uint64_t seed = 0;
   std::vector<Plan> start_from;  ///< results of earlier searches, tried first
