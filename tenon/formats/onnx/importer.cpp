@@ -2,6 +2,7 @@
 #include "tenon/formats/onnx/importer_internal.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "tenon/base/closest.h"
@@ -46,7 +47,7 @@ Result<Imported> Importer::run() {
   if (!model_.graph.name.empty()) graph_->set_name(std::string(model_.graph.name));
   add_initializers(model_.graph, scope);
   add_inputs(scope);
-  import_nodes(model_.graph.nodes, scope, nullptr);
+  if (fits_when_inlined()) import_nodes(model_.graph.nodes, scope, nullptr);
   TENON_TRY(check_interrupt());
   add_outputs(scope);
   if (!problems_.empty()) {
@@ -137,6 +138,43 @@ void Importer::check_declared(const Value* value, const Type& declared, std::str
 void Importer::drop_unused_constants() {
   for (Value* v : graph_->constants())
     if (v->uses().empty() && std::find(graph_->outputs().begin(), graph_->outputs().end(), v) == graph_->outputs().end()) graph_->erase_constant(v);
+}
+
+namespace {
+
+// Nodes of a list after inlining, by the sizes of the functions it calls; subgraphs count too.
+template <class SizeOf>
+std::int64_t expanded_size(const std::vector<NodeProto>& nodes, const SizeOf& size_of) {
+  std::int64_t total = 0;
+  for (const NodeProto& n : nodes) {
+    total += 1 + size_of(n);
+    for (const AttributeProto& a : n.attributes)
+      for (const auto& g : a.graphs) total += expanded_size(g->nodes, size_of);
+    total = std::min(total, kMaxNodes + 1);
+  }
+  return total;
+}
+
+}  // namespace
+
+// Functions that call each other twice grow as 2^depth: counted before anything is built. Recursion is
+// told where it is met.
+bool Importer::fits_when_inlined() {
+  std::map<const FunctionProto*, std::int64_t> sizes;
+  std::function<std::int64_t(const NodeProto&)> size_of = [&](const NodeProto& n) -> std::int64_t {
+    const FunctionProto* f = function_of(n);
+    if (!f) return 0;
+    const auto [it, is_new] = sizes.emplace(f, 0);
+    if (is_new && sizes.size() <= static_cast<std::size_t>(kMaxDepth) * 16) {
+      const std::int64_t size = expanded_size(f->nodes, size_of);
+      sizes[f] = size;
+      return size;
+    }
+    return it->second;
+  };
+  if (expanded_size(model_.graph.nodes, size_of) <= kMaxNodes) return true;
+  report(unsupported("the model has more than {} nodes once its functions are inlined", kMaxNodes), file_);
+  return false;
 }
 
 // ---- nodes ------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ class Importer {
   void report_baked_batch(Imported& out);
   using Producers = std::unordered_map<std::string_view, int>;
   void check_header();
+  bool fits_when_inlined();
   void add_inputs(Scope& scope);
   void add_initializers(const GraphProto& g, Scope& scope);
   void add_outputs(Scope& scope);

@@ -114,7 +114,10 @@ Result<GraphProto> parse_graph(std::string_view bytes, int depth, Budget& budget
   WireReader r(bytes, "GraphProto");
   while (TENON_TRY(r.next())) switch (r.field()) {
       case 1: {
-        g.nodes.push_back(TENON_TRY_AT(fmt::format("graph {}, node #{}", g.name, g.nodes.size()), parse_node(TENON_TRY(r.text()), depth, budget)));
+        auto node = parse_node(TENON_TRY(r.text()), depth, budget);
+        // Only the outermost graph is named: a chain of places would say nothing more.
+        if (!node.ok() && depth == 0) return std::move(node).error().at(fmt::format("node #{}", g.nodes.size()));
+        g.nodes.push_back(TENON_TRY(std::move(node)));
         g.nodes.back().index = static_cast<int>(g.nodes.size()) - 1;
         break;
       }

@@ -17,7 +17,7 @@ namespace tenon::onnx {
 /// Subgraphs nested deeper than this are refused (real models stay below ten).
 inline constexpr int kMaxDepth = 64;
 /// More nodes than this in one file, or after inlining its functions, are refused.
-inline constexpr std::int64_t kMaxNodes = 4'000'000;
+inline constexpr std::int64_t kMaxNodes = 2'000'000;
 
 using TextPairs = std::vector<std::pair<std::string_view, std::string_view>>;
 
