@@ -8,7 +8,7 @@ namespace {
 
 // Beyond this depth of nesting an earlier answer is the starting point, so that the work does not
 // double with every level.
-constexpr std::ptrdiff_t kExactDepth = 8;
+constexpr std::ptrdiff_t kExactDepth = 4;
 
 Type cover_tensors(const Call& c, const Type& a, const Type& b, const std::string& stem) {
   if (!a.ranked() || !b.ranked() || a.ndim() != b.ndim()) return Type::unranked(a.dtype());

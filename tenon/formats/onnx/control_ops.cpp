@@ -49,15 +49,20 @@ Values if_else(Context& c) {
 
 // ---- carried values whose size changes from turn to turn ----------------------------------------
 
-// The least precise type that covers both; sizes that differ become symbols.
-Type widened(const Type& a, const Type& b, Graph& graph) {
-  if (!a.defined() || !b.defined() || a.kind() != b.kind() || a.dtype() != b.dtype()) return a;
-  if (a.is_sequence()) return Type::sequence(widened(a.element(), b.element(), graph));
-  if (a.is_optional()) return Type::optional(widened(a.element(), b.element(), graph));
-  if (!a.ranked() || !b.ranked() || a.ndim() != b.ndim()) return Type::unranked(a.dtype());
+// What a carried value is known to be while its body is converted: its rank, and the sizes that the
+// file itself declares to stay. The page's own inference finds the rest; a conversion that looked at
+// the first turn's sizes could be wrong in the second.
+Type in_every_turn(const Type& initial, const GraphProto* body, std::size_t input, Graph& graph) {
+  if (initial.is_sequence() && initial.element().is_tensor()) return Type::sequence(Type::unranked(initial.dtype()));
+  if (!initial.is_tensor() || !initial.ranked()) return initial;
+  auto declared = body && input < body->inputs.size() ? parse_type(body->inputs[input].type, "carried") : Result<Type>(Type());
+  const bool compares = declared.ok() && declared->is_tensor() && declared->ranked() && declared->ndim() == initial.ndim();
   Shape shape;
-  for (int i = 0; i < a.ndim(); ++i) shape.push_back(a.dim(i) == b.dim(i) ? a.dim(i) : graph.fresh_symbol("carried"));
-  return Type(a.dtype(), std::move(shape));
+  for (int i = 0; i < initial.ndim(); ++i) {
+    const bool stays = compares && declared->dim(i).is_constant() && declared->dim(i) == initial.dim(i);
+    shape.push_back(stays ? initial.dim(i) : graph.fresh_symbol("carried"));
+  }
+  return Type(initial.dtype(), std::move(shape));
 }
 
 // A carried optional that the body gives back bare is wrapped again, so that every turn sees one type.
@@ -71,24 +76,6 @@ std::vector<bool> wrap_optionals(Region& body, const Types& types, std::size_t f
     wrapped[i] = true;
   }
   return wrapped;
-}
-
-// Builds the body with the carried types that it itself gives back: again with wider ones where it does not.
-Region fixed_point(Context& c, Types& types, std::size_t first, std::size_t count, std::size_t first_output) {
-  constexpr int kTurns = 3;
-  for (int turn = 0;; ++turn) {
-    Region body = c.region("body", types);
-    if (c.failed() || !body.graph) return body;
-    bool stable = true;
-    for (std::size_t i = 0; i < count && first_output + i < body.graph->outputs().size(); ++i) {
-      Type& in = types[first + i];
-      Type wide = widened(in, body.graph->outputs()[first_output + i]->type(), c.scope().graph);
-      if (turn + 2 == kTurns && !(wide == in) && wide.is_tensor()) wide = Type::unranked(wide.dtype());
-      stable &= wide == in;
-      in = std::move(wide);
-    }
-    if (stable || turn + 1 == kTurns) return body;
-  }
 }
 
 std::vector<std::unique_ptr<Graph>> one(std::unique_ptr<Graph> g) {
@@ -105,9 +92,9 @@ Values loop(Context& c) {
   for (int i = 0; i < num_carried; ++i) {
     if (!c.has(2 + i)) return c.fail(invalid("carried value {} is absent", i));
     inputs.push_back(c.in(2 + i));
-    types.push_back(c.in(2 + i)->type());
+    types.push_back(in_every_turn(c.in(2 + i)->type(), c.graph("body"), static_cast<std::size_t>(2 + i), c.scope().graph));
   }
-  Region body = fixed_point(c, types, 2, static_cast<std::size_t>(num_carried), 1);
+  Region body = c.region("body", types);
   if (c.failed()) return c.fail(Error{});
   const auto wrapped = wrap_optionals(body, types, 2, static_cast<std::size_t>(num_carried), 1);
   Values outputs = c.all("loop", joined(std::move(inputs), body.captures), {{"num_carried", num_carried}}, c.num_outputs(), one(std::move(body.graph)));
@@ -164,9 +151,10 @@ Values scan(Context& c) {
   for (int i = 0; i < c.num_inputs(); ++i) {
     if (!c.has(i)) return c.fail(invalid("input {} is absent", i));
     const auto k = static_cast<std::size_t>(i - num_states);
-    types.push_back(i < num_states ? c.in(i)->type() : without_axis(c.in(i)->type(), k < axes.size() ? axes[k] : 0));
+    types.push_back(i < num_states ? in_every_turn(c.in(i)->type(), c.graph("body"), static_cast<std::size_t>(i), c.scope().graph)
+                                   : without_axis(c.in(i)->type(), k < axes.size() ? axes[k] : 0));
   }
-  Region body = fixed_point(c, types, 0, static_cast<std::size_t>(num_states), 0);
+  Region body = c.region("body", types);
   if (c.failed()) return c.fail(Error{});
   Attrs attrs{{"num_states", num_states}, {"num_scan_inputs", num_scans}};
   for (const char* list : {"scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"})
