@@ -6,10 +6,11 @@ namespace {
 
 Expr scalar(const Call&, const Exprs& x) { return x[0] / x[1]; }
 
-// y = a / b  =>  da = dy / b, db = -dy * y / b
+// y = a / b  =>  da = dy / b, db = -dy * y / b; 0 where dy and b are 0
 Values gradient(B g, const Call& c, const Values& dys) {
-  Value* da = g.div(dys[0], c.value(1));
-  return {g.sum_to(da, c.value(0)), g.sum_to(g.neg(g.mul(da, c.result(0))), c.value(1))};
+  Value *b = c.value(1), *silent = g.logical_and(g.equal(dys[0], g.number(0, b)), g.equal(b, g.number(0, b)));
+  Value *da = g.div(dys[0], g.where(silent, g.number(1, b), b)), *y = g.where(silent, g.number(0, b), c.result(0));
+  return {g.sum_to(da, c.value(0)), g.sum_to(g.neg(g.mul(da, y)), b)};
 }
 
 }  // namespace

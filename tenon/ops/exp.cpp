@@ -6,8 +6,8 @@ namespace {
 
 Expr scalar(const Call&, const Exprs& x) { return scalar::exp(x[0]); }
 
-// y = e^x  =>  dx = dy * y
-Values gradient(B g, const Call& c, const Values& dys) { return {g.mul(dys[0], c.result(0))}; }
+// y = e^x  =>  dx = dy * y; where y is infinite and dy is 0, 0
+Values gradient(B g, const Call& c, const Values& dys) { return {g.chain(dys[0], c.result(0))}; }
 
 }  // namespace
 

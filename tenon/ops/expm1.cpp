@@ -6,9 +6,9 @@ namespace {
 
 Expr scalar(const Call&, const Exprs& x) { return scalar::expm1(x[0]); }
 
-// y = e^x - 1  =>  dx = dy * (y + 1)
+// y = e^x - 1  =>  dx = dy * (y + 1); where y is infinite and dy is 0, 0
 Values gradient(B g, const Call& c, const Values& dys) {
-  return {g.mul(dys[0], g.add(c.result(0), g.number(1, c.result(0))))};
+  return {g.chain(dys[0], g.add(c.result(0), g.number(1, c.result(0))))};
 }
 
 }  // namespace

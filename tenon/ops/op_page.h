@@ -44,10 +44,16 @@ class B {
   Value* reshape_like(Value* x, Value* like) { return reshape(x, shape(like), Attrs{{"allow_zero", true}}); }
   /// x where `condition` holds, else 0: unlike a product with 0 and 1 it lets no infinity or NaN through.
   Value* masked(Value* condition, Value* x) { return where(condition, x, number(0, x)); }
-  /// dy / by, and 0 where dy is 0: where no gradient arrives none leaves, even if by is 0 there.
+  /// dy * slope, and 0 where dy is 0 and the slope infinite: where no gradient arrives none leaves.
+  /// Only the slope is replaced, so that the gradient of dy itself stays right beside the pole.
+  Value* chain(Value* dy, Value* slope) {
+    Value* silent = logical_and(equal(dy, number(0, dy)), is_inf(slope));
+    return mul(dy, where(silent, number(0, slope), slope));
+  }
+  /// dy / by, and 0 where both are 0.
   Value* quotient(Value* dy, Value* by) {
-    Value* none_arrives = equal(dy, number(0, dy));
-    return where(none_arrives, number(0, dy), div(dy, where(none_arrives, number(1, by), by)));
+    Value* silent = logical_and(equal(dy, number(0, dy)), equal(by, number(0, by)));
+    return div(dy, where(silent, number(1, by), by));
   }
   Value* zeros_like(Value* x) { return expand(number(0, x), shape(x)); }
   Value* cast_to(Value* x, DType to) { return x->type().dtype() == to ? x : cast(x, Attrs{{"to", to}}); }

@@ -23,12 +23,11 @@ Values gradient(B g, const Call& c, const Values& dys) {
   Value *a = c.value(0), *b = c.value(1), *y = c.result(0), *dy = dys[0];
   if (!is_floating(c.in(0).dtype())) return {nullptr, nullptr};  // the result is an integer
   Value *p = g.cast_to(b, c.in(0).dtype()), *zero = g.number(0, a), *one = g.number(1, a);
-  Value* is_flat = g.equal(p, zero);
-  Value* slope = g.mul(p, g.pow(g.where(is_flat, one, a), g.sub(p, one)));
-  Value* da = g.where(g.logical_or(is_flat, g.equal(dy, zero)), zero, g.mul(dy, slope));
+  Value* is_flat = g.logical_and(g.equal(p, zero), g.equal(a, zero));
+  Value* da = g.chain(dy, g.mul(p, g.pow(g.where(is_flat, one, a), g.sub(p, one))));
   if (!is_floating(c.in(1).dtype())) return {g.sum_to(da, a), nullptr};
   Value* at_zero = g.logical_and(g.equal(a, zero), g.less_equal(zero, p));
-  Value* db = g.where(at_zero, zero, g.mul(dy, g.mul(y, g.log(g.where(at_zero, one, a)))));
+  Value* db = g.mul(dy, g.mul(g.where(at_zero, zero, y), g.log(g.where(at_zero, one, a))));
   return {g.sum_to(da, a), g.sum_to(g.cast_to(db, c.in(1).dtype()), b)};
 }
 

@@ -29,6 +29,21 @@ Result<Types> infer_shaped(const Call& c) {
   return Types{Type(c.dtype("dtype"), std::move(shape))};
 }
 
+// low + (high - low) u with u in [0, 1), or mean + scale n, rounded once to `dtype`.
+Tensor draw(const EvalCall& e, int key_input, Distribution distribution, DType dtype, Dims dims) {
+  const bool is_normal = distribution == Distribution::normal;
+  const double start = is_normal ? e.call.real("mean") : e.call.real("low");
+  const double width = is_normal ? e.call.real("scale") : e.call.real("high") - start;
+  CounterRandom random = generator(e, key_input);
+  std::vector<double> out(static_cast<std::size_t>(num_elements(dims)));
+  for (std::size_t k = 0; k < out.size(); ++k) {  // f32 and smaller: one number each, as fill_uniform gives them
+    const bool takes_two = is_normal || dtype == DType::f64;
+    random.seek(takes_two ? 2 * k : k);
+    out[k] = start + width * (is_normal ? random.normal() : takes_two ? random.uniform_double() : static_cast<double>(random.uniform()));
+  }
+  return from_doubles(out, dtype, std::move(dims));
+}
+
 // About ten rounds of two multiplications a number.
 Cost cost(const Call& c) { return {c.out(0).count() * Dim(20), Dim(0), c.bytes_out()}; }
 
@@ -38,6 +53,16 @@ Result<Factors> sharding_shaped(const Call& c) {
   f.inputs.resize(static_cast<std::size_t>(c.num_inputs()));
   f.outputs = {std::vector<std::string>(static_cast<std::size_t>(c.out(0).ndim()), "")};
   return f;
+}
+
+// The same numbers as those like a tensor of that shape.
+Value* draw_through_like(B g, const Call& c, Distribution distribution) {
+  Attrs attrs = c.node().attrs();
+  attrs.erase("shape");
+  attrs.set("dtype", c.dtype("dtype"));
+  Value* pattern = g.expand(g.number(0, c.dtype("dtype")), g.ints(c.integers("shape")));
+  if (distribution == Distribution::normal) return g.random_normal_like(pattern, c.value(0), attrs);
+  return g.random_uniform_like(pattern, c.value(0), attrs);
 }
 
 OpPage page(std::string_view name, std::string_view doc, Distribution distribution) {
@@ -57,20 +82,6 @@ double uniform_double(const EvalCall& e, int key_input, std::uint64_t k) {
   CounterRandom random = generator(e, key_input);
   random.seek(2 * k);
   return random.uniform_double();
-}
-
-Tensor draw(const EvalCall& e, int key_input, Distribution distribution, DType dtype, Dims dims) {
-  const bool is_normal = distribution == Distribution::normal;
-  const double start = is_normal ? e.call.real("mean") : e.call.real("low");
-  const double width = is_normal ? e.call.real("scale") : e.call.real("high") - start;
-  CounterRandom random = generator(e, key_input);
-  std::vector<double> out(static_cast<std::size_t>(num_elements(dims)));
-  for (std::size_t k = 0; k < out.size(); ++k) {  // f32 and smaller: one number each, as fill_uniform gives them
-    const bool takes_two = is_normal || dtype == DType::f64;
-    random.seek(takes_two ? 2 * k : k);
-    out[k] = start + width * (is_normal ? random.normal() : takes_two ? random.uniform_double() : static_cast<double>(random.uniform()));
-  }
-  return from_doubles(out, dtype, std::move(dims));
 }
 
 std::vector<AttrSpec> draw_attrs(Distribution distribution) {
@@ -101,10 +112,9 @@ OpPage draw_shaped(std::string_view name, std::string_view doc, Distribution dis
   p.attrs.push_back(AttrSpec::required("shape", Attr::Kind::integers));
   p.attrs.emplace_back("dtype", DType::f32);
   p.infer = infer_shaped;
-  p.eval = [distribution](const EvalCall& e) {
-    return Result<Datums>(Datums{Datum(draw(e, 0, distribution, e.call.dtype("dtype"), e.call.integers("shape")))});
-  };
+  p.decompose = [distribution](B g, const Call& c) { return Values{draw_through_like(g, c, distribution)}; };
   p.gradient = none("no input is a real number");
+  p.cost = cost_of_decomposition;
   p.sharding = sharding_shaped;
   const auto shape = [](std::vector<std::int64_t> v) { return Attr(std::move(v)); };
   p.samples = {sample({}).with({{"shape", shape({2, 3})}}), sample({}).with({{"shape", shape({})}, {"dtype", DType::f64}, {"seed", 3}}),

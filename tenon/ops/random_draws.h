@@ -8,10 +8,6 @@ namespace tenon::ops {
 
 enum class Distribution : std::uint8_t { uniform, normal };
 
-/// `count` numbers, rounded once to `dtype`: low + (high - low) u with u in [0, 1), or mean + scale n.
-/// The attributes of the call are named so.
-Tensor draw(const EvalCall& e, int key_input, Distribution distribution, DType dtype, Dims dims);
-
 /// The optional last input: an integer that changes from step to step.
 inline InputSpec key_input() { return maybe("key", TypeSet::one(DType::i64), "K"); }
 /// Attributes of a distribution with the seed.

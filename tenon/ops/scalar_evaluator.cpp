@@ -210,6 +210,7 @@ class Evaluator {
     memo_.clear();
     return eval(e, count);
   }
+  std::int64_t operations() const { return operations_; }
 
  private:
   const Lanes& eval(const Expr& e, std::size_t count) {
@@ -223,6 +224,7 @@ class Evaluator {
     if (n.op == ScalarOp::input) return load(n, out, count);
     if (n.op == ScalarOp::constant) return fill(n, out, count);
     if (n.op == ScalarOp::cast) return cast_block(n, eval(n.args[0], count), out, count);
+    operations_ += static_cast<std::int64_t>(count);
     if (n.op == ScalarOp::select) return select(n, out, count);
     if (n.args.size() == 1) return unary_block(n, eval(n.args[0], count), out, count);
     binary_block(n, eval(n.args[0], count), eval(n.args[1], count), out, count);
@@ -263,6 +265,7 @@ class Evaluator {
   }
 
   const std::vector<Tensor>& inputs_;
+  std::int64_t operations_ = 0;
   std::vector<Dims> strides_;
   std::vector<std::array<std::int64_t, kBlock>> offsets_;
   std::unordered_map<const ExprNode*, std::unique_ptr<Lanes>> memo_;
@@ -279,7 +282,7 @@ void store(const Lanes& lanes, std::size_t count, Tensor& out, std::int64_t at) 
 
 }  // namespace
 
-Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, const Dims& out_dims) {
+Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, const Dims& out_dims, std::int64_t* operations) {
   Tensor out(expr.dtype(), out_dims);
   Evaluator evaluator(inputs, out_dims);
   std::size_t lane = 0;
@@ -292,6 +295,7 @@ Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, cons
     start = k + 1;
     lane = 0;
   });
+  if (operations) *operations += evaluator.operations();
   return out;
 }
 

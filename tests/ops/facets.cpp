@@ -1,4 +1,4 @@
-// Invented inputs, central differences and simulated peers.
+// Invented inputs, comparison, simulated peers.
 #include "tests/ops/facets.h"
 
 #include <algorithm>
@@ -8,24 +8,10 @@
 #include "tenon/ops/interpreter.h"
 #include "tenon/ops/loops.h"
 #include "tenon/ops/registry.h"
+#include "tests/ops/numbers.h"
 
 namespace tenon::ops {
 namespace {
-
-// SplitMix64: a few independent numbers per sample, the same on every run.
-class Numbers {
- public:
-  explicit Numbers(std::uint64_t seed) : state_(seed) {}
-  double uniform() {
-    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 Tensor invent_text(const SampleInput& in, Numbers& numbers) {
   Tensor t(DType::string, in.dims);
@@ -74,12 +60,6 @@ Type type_for(const SampleInput& in, const Datum& d) {
   return in.is_optional ? Type::optional(type) : type;
 }
 
-double difference(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<double>::infinity();
-  if (a == b) return 0;
-  return std::fabs(a - b) / std::max({1.0, std::fabs(a), std::fabs(b)});
-}
-
 double tensor_distance(const Tensor& a, const Tensor& b) {
   const double far = std::numeric_limits<double>::infinity();
   if (a.dtype() != b.dtype() || a.dims() != b.dims()) return far;
@@ -93,74 +73,6 @@ double tensor_distance(const Tensor& a, const Tensor& b) {
   const auto x = to_doubles(a), y = to_doubles(b);
   for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, difference(x[i], y[i]));
   return worst;
-}
-
-double tolerance(const Sample& s, double standard) { return s.tolerance > 0 ? s.tolerance : standard; }
-
-// ---- gradients ------------------------------------------------------------------------------
-
-struct Gradients {
-  Datums values;       // per input; absent where the rule gives none
-  std::string problem;
-};
-
-// The page's rule, run on the interpreter, for given upstream gradients.
-Gradients run_rule(const Instance& x, const Datums& upstream) {
-  Status status;
-  auto graph = x.graph_for(x.inputs(), status);
-  if (!status.ok()) return {{}, status.error().text()};
-  Node* node = graph->last();
-  GraphBuilder builder(*graph, table());
-  Values dys;
-  for (const Datum& u : upstream) dys.push_back(u.is_absent() ? nullptr : builder.constant(u.tensor()));
-  const Values dxs = node->op().gradient(builder, Call(*node), dys);
-  if (!builder.status().ok()) return {{}, builder.status().error().text()};
-  std::vector<std::size_t> given;
-  for (std::size_t i = 0; i < dxs.size(); ++i)
-    if (dxs[i]) { given.push_back(i); graph->add_output(dxs[i], fmt::format("d{}", i)); }
-  Datums fed;
-  for (const Value* v : graph->inputs()) fed.push_back(x.inputs()[static_cast<std::size_t>(std::stoi(v->name().substr(1)))]);
-  auto all = interpret(*graph, fed);
-  if (!all.ok()) return {{}, all.error().text()};
-  Gradients g;
-  g.values.resize(x.inputs().size());
-  for (std::size_t k = 0; k < given.size(); ++k) g.values[given[k]] = (*all)[all->size() - given.size() + k];
-  return g;
-}
-
-// sum over outputs of <upstream, output>
-Result<double> weighted_sum(const Instance& x, const Datums& inputs, const Datums& upstream) {
-  const Datums out = TENON_TRY(x.run(inputs));
-  double total = 0;
-  for (std::size_t i = 0; i < upstream.size(); ++i) {
-    if (upstream[i].is_absent()) continue;
-    const auto y = to_doubles(out[i].tensor()), u = to_doubles(upstream[i].tensor());
-    for (std::size_t k = 0; k < y.size(); ++k) total += y[k] * u[k];
-  }
-  return total;
-}
-
-std::string compare_gradient(const Instance& x, std::size_t input, const Datum& given, const Datums& upstream) {
-  const Tensor& at = x.inputs()[input].tensor();
-  if (!given.is_absent() && (given.tensor().dims() != at.dims() || given.tensor().dtype() != at.dtype()))
-    return fmt::format("gradient of input {} is {} but the input is {}", input, Type::of(given.tensor()).text(), Type::of(at).text());
-  constexpr double kStep = 1e-5;
-  const auto base = to_doubles(at);
-  for (std::size_t k = 0; k < base.size(); ++k) {
-    double sides[2];
-    for (int side = 0; side < 2; ++side) {
-      auto moved = base;
-      moved[k] += side ? kStep : -kStep;
-      Datums inputs = x.inputs();
-      inputs[input] = Datum(from_doubles(moved, at.dtype(), at.dims()));
-      auto value = weighted_sum(x, inputs, upstream);
-      if (!value.ok()) return value.error().text();
-      sides[side] = *value;
-    }
-    const double expected = (sides[1] - sides[0]) / (2 * kStep), got = given.is_absent() ? 0 : element(given.tensor(), static_cast<std::int64_t>(k));
-    if (difference(expected, got) > tolerance(x.sample(), 1e-6)) return fmt::format("input {} element {}: the rule gives {} but central differences give {}", input, k, got, expected);
-  }
-  return {};
 }
 
 // ---- sharding -------------------------------------------------------------------------------
@@ -245,9 +157,6 @@ std::string check_factor(const Instance& x, const Factors& f, const std::string&
   return {};
 }
 
-// Indices make gradients zero; only floating inputs are compared.
-bool differentiable(const Datum& d) { return d.is_tensor() && d.tensor().dtype() == DType::f64; }
-
 }  // namespace
 
 Instance::Instance(const Operator& op, const Sample& sample) : op_(op), sample_(sample) {
@@ -326,26 +235,6 @@ std::string check_decomposition(const Instance& x) {
   Bindings bindings;
   for (std::size_t i = 0; i < whole->size(); ++i)
     if (Verdict v = accepts(x.node().outputs()[i]->type(), (*parts)[i], bindings); !v) return fmt::format("output {} of the decomposition: {}", i, v.reason);
-  return {};
-}
-
-std::string check_gradient(const Instance& x) {
-  auto out = interpret(x.node(), x.inputs());
-  if (!out.ok()) return out.error().text();
-  Numbers numbers(99);
-  Datums upstream;
-  for (const Datum& y : *out) {
-    if (!y.is_tensor() || y.tensor().dtype() != DType::f64) { upstream.emplace_back(); continue; }
-    std::vector<double> u(static_cast<std::size_t>(y.tensor().count()));
-    for (double& v : u) v = 2 * numbers.uniform() - 1;
-    upstream.emplace_back(from_doubles(u, DType::f64, y.tensor().dims()));
-  }
-  if (std::all_of(upstream.begin(), upstream.end(), [](const Datum& d) { return d.is_absent(); })) return {};  // integer result
-  const Gradients given = run_rule(x, upstream);
-  if (!given.problem.empty()) return given.problem;
-  for (std::size_t i = 0; i < x.inputs().size(); ++i)
-    if (differentiable(x.inputs()[i]))
-      if (std::string problem = compare_gradient(x, i, given.values[i], upstream); !problem.empty()) return problem;
   return {};
 }
 

@@ -35,6 +35,13 @@ double distance(const Datum& a, const Datum& b);
 std::string check_types(const Instance& x);
 std::string check_decomposition(const Instance& x);
 std::string check_gradient(const Instance& x);
+/// The gradient of a weighted sum of the gradients.
+std::string check_second_gradient(const Instance& x);
+/// The call in a graph, printed, parsed and printed again.
+std::string check_text(const Instance& x);
+/// Elementwise pages: the scalar operations that execution counts, and the bytes of the tensors.
+std::string check_counted_work(const Instance& x);
+std::string check_commutes(const Instance& x);
 std::string check_sharding(const Instance& x, int num_peers);
 std::string check_cost(const Instance& x);
 std::string missing_facets(const Operator& op);
