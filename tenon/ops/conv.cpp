@@ -73,17 +73,12 @@ Cost cost(const Call& c) {
 // Spatial axes stay whole: a part needs its neighbours' borders. With groups, channels do too: a
 // part would need another `group`. With a bias the input channels do: every peer would add b.
 Result<Factors> sharding(const Call& c) {
+  const ConvFactors axes = conv_factors(c, !c.has(2));
   Factors f;
-  const bool split = c.integer("group") == 1;
-  const auto pad = [&](std::vector<std::string> names) {
-    names.resize(static_cast<std::size_t>(c.in(0).ndim()), "");
-    return names;
-  };
-  const std::string in = split && !c.has(2) ? "c" : "", out = split ? "m" : "";
-  f.inputs = {pad({"n", in}), pad({out, in})};
+  f.inputs = {axes.x, axes.w};
   if (c.num_inputs() > 2)
-    f.inputs.push_back(c.has(2) ? std::vector<std::string>{out} : std::vector<std::string>{});
-  f.outputs = {pad({"n", out})};
+    f.inputs.push_back(c.has(2) ? std::vector<std::string>{axes.m} : std::vector<std::string>{});
+  f.outputs = {axes.y};
   return f;
 }
 

@@ -66,15 +66,10 @@ Cost cost(const Call& c) {
 }
 
 Result<Factors> sharding(const Call& c) {
+  const ConvFactors axes = conv_factors(c);
   Factors f;
-  const bool split = c.integer("group") == 1;
-  const auto pad = [&](std::vector<std::string> names) {
-    names.resize(static_cast<std::size_t>(c.in(0).ndim()), "");
-    return names;
-  };
-  const std::string in = split ? "c" : "", out = split ? "m" : "";
-  f.inputs = {pad({"n", out}), pad({out, in}), {""}};
-  f.outputs = {pad({"n", in})};
+  f.inputs = {axes.y, axes.w, {""}};
+  f.outputs = {axes.x};
   return f;
 }
 

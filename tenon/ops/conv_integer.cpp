@@ -26,18 +26,13 @@ Values decompose(B g, const Call& c) {
 }
 
 Result<Factors> sharding(const Call& c) {
+  const ConvFactors axes = conv_factors(c);
   Factors f;
-  const bool split = c.integer("group") == 1;
-  const auto pad = [&](std::vector<std::string> names) {
-    names.resize(static_cast<std::size_t>(c.in(0).ndim()), "");
-    return names;
-  };
-  const std::string m = split ? "m" : "", in = split ? "c" : "";
-  f.inputs = {pad({"n", in}), pad({m, in}), {}, {}};
+  f.inputs = {axes.x, axes.w, {}, {}};
   if (c.has(2) && c.in(2).ndim() == 1) f.inputs[2] = {""};
-  if (c.has(3) && c.in(3).ndim() == 1) f.inputs[3] = {c.in(3).dim(0) == Dim(1) ? "" : m};
+  if (c.has(3) && c.in(3).ndim() == 1) f.inputs[3] = {c.in(3).dim(0) == Dim(1) ? "" : axes.m};
   f.inputs.resize(static_cast<std::size_t>(c.num_inputs()));
-  f.outputs = {pad({"n", m})};
+  f.outputs = {axes.y};
   return f;
 }
 

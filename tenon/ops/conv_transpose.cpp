@@ -121,17 +121,14 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }
 
 Result<Factors> sharding(const Call& c) {
+  const ConvFactors axes = conv_factors(c, !c.has(2));
+  std::vector<std::string> w = axes.w;
+  std::swap(w[0], w[1]);
   Factors f;
-  const bool split = c.integer("group") == 1;
-  const auto pad = [&](std::vector<std::string> names) {
-    names.resize(static_cast<std::size_t>(c.in(0).ndim()), "");
-    return names;
-  };
-  const std::string in = split && !c.has(2) ? "c" : "", out = split ? "m" : "";
-  f.inputs = {pad({"n", in}), pad({in, out})};
+  f.inputs = {axes.x, w};
   if (c.num_inputs() > 2)
-    f.inputs.push_back(c.has(2) ? std::vector<std::string>{out} : std::vector<std::string>{});
-  f.outputs = {pad({"n", out})};
+    f.inputs.push_back(c.has(2) ? std::vector<std::string>{axes.m} : std::vector<std::string>{});
+  f.outputs = {axes.y};
   return f;
 }
 

@@ -63,15 +63,10 @@ Cost cost(const Call& c) {
 }
 
 Result<Factors> sharding(const Call& c) {
+  const ConvFactors axes = conv_factors(c);
   Factors f;
-  const bool split = c.integer("group") == 1;
-  const auto pad = [&](std::vector<std::string> names) {
-    names.resize(static_cast<std::size_t>(c.in(0).ndim()), "");
-    return names;
-  };
-  const std::string in = split ? "c" : "", out = split ? "m" : "";
-  f.inputs = {pad({"n", in}), pad({"n", out}), {""}};
-  f.outputs = {pad({out, in})};
+  f.inputs = {axes.x, axes.y, {""}};
+  f.outputs = {axes.w};
   return f;
 }
 

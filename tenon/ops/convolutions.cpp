@@ -18,6 +18,18 @@ Result<bool> check_channels(const Call& c, const Dim& x_channels, const Type& w)
   return true;
 }
 
+ConvFactors conv_factors(const Call& c, bool splits_input_channels) {
+  const bool split = c.integer("group") == 1;
+  ConvFactors f;
+  f.c = split && splits_input_channels ? "c" : "";
+  f.m = split ? "m" : "";
+  f.x = {"n", f.c};
+  f.w = {f.m, f.c};
+  f.y = {"n", f.m};
+  for (auto* names : {&f.x, &f.w, &f.y}) names->resize(static_cast<std::size_t>(c.in(0).ndim()));
+  return f;
+}
+
 Value* spatial_value(B g, Value* v) { return g.dims_value(spatial(v->type()), v); }
 
 void merge_rows(Window& w) {

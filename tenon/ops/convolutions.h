@@ -17,6 +17,13 @@ struct ConvSizes {
 std::vector<AttrSpec> conv_attrs();
 /// Checks that channels fit `group`: x has w's channels times group, w's rows divide by group.
 Result<bool> check_channels(const Call& c, const Dim& x_channels, const Type& w);
+/// Axis names of a convolution's tensors: n over the batch, c over input channels (when they may be
+/// split: the products are then summed), m over output channels. Groups keep channels whole.
+struct ConvFactors {
+  std::vector<std::string> x, w, y;
+  std::string c, m;
+};
+ConvFactors conv_factors(const Call& c, bool splits_input_channels = true);
 /// The spatial sizes of `v` as a 1-d i64 value.
 Value* spatial_value(B g, Value* v);
 

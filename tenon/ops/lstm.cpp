@@ -4,28 +4,14 @@
 namespace tenon::ops {
 
 OpPage lstm() {
-  constexpr CellKind kKind = CellKind::lstm;
-  return {.name = "lstm",
-          .doc =
-              "i, f = f(W x + R h + p * c + b), c = f * c + i * g(W x + R h + b), o = f(W x + R h "
-              "+ p * c + b), h = o * h(c); x is [time, batch, in] (layout 1: [batch, time, in]), y "
-              "[time, directions, batch, hidden], states [directions, batch, hidden]; "
-              "`clip` bounds what activations see; steps beyond sequence_lens leave the state and "
-              "give zeros",
-          .inputs = recurrent_inputs(kKind),
-          .outputs = {"y", "y_h", "y_c"},
-          .attrs = recurrent_attrs(kKind),
-          .infer = [](const Call& c) { return infer_recurrent(c, kKind); },
-          .eval = [](const EvalCall& e) { return eval_recurrent(e, kKind); },
-          .decompose = [](B g, const Call& c) { return unroll(g, c, kKind); },
-          .gradient =
-              [](B g, const Call& c, const Values& dys) {
-                return recurrent_gradient(g, c, kKind, "lstm_adjoint", dys);
-              },
-          .cost = [](const Call& c) { return cost_recurrent(c, kKind); },
-          .sharding = [](const Call& c) { return sharding_recurrent(c, kKind); },
-          .samples =
-              {sample({{3, 4, 3}, {1, 8, 3}, {1, 8, 2}}),
+  OpPage p = recurrent_layer(
+      CellKind::lstm, "lstm",
+      "i, f = f(W x + R h + p * c + b), c = f * c + i * g(W x + R h + b), o = f(W x + R h "
+      "+ p * c + b), h = o * h(c); x is [time, batch, in] (layout 1: [batch, time, in]), y "
+      "[time, directions, batch, hidden], states [directions, batch, hidden]; "
+      "`clip` bounds what activations see; steps beyond sequence_lens leave the state and "
+      "give zeros");
+  p.samples = {sample({{3, 4, 3}, {1, 8, 3}, {1, 8, 2}}),
                sample({{3, 2, 3}, {2, 8, 3}, {2, 8, 2}, {2, 16}, {2}, {2, 2, 2}, {2, 2, 2}, {2, 6}})
                    .given(4, Tensor::vector<std::int32_t>({3, 1}))
                    .with({{"direction", "bidirectional"}}),
@@ -44,7 +30,8 @@ OpPage lstm() {
                rejects({{3, 2, 3}, {1, 8, 3}, {1, 8, 2}}, "direction is forward")
                    .with({{"direction", "up"}}),
                rejects({{3, 2, 3}, {1, 8, 3}, {1, 8, 2}}, "is not known")
-                   .with({{"activations", Attr::Texts{"cube", "cube", "cube"}}})}};
+                   .with({{"activations", Attr::Texts{"cube", "cube", "cube"}}})};
+  return p;
 }
 
 }  // namespace tenon::ops

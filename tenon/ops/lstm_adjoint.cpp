@@ -2,29 +2,11 @@
 #include "tenon/ops/recurrent.h"
 
 namespace tenon::ops {
-namespace {
-
-// Sequences of a batch are independent, and what weights get is a sum over them.
-Result<Factors> sharding(const Call& c) {
-  Factors f = TENON_TRY(sharding_recurrent(c, CellKind::lstm));
-  const std::vector<std::vector<std::string>> ys = f.outputs;
-  const int own = num_recurrent_inputs(CellKind::lstm);
-  for (int i = own; i < c.num_inputs(); ++i)
-    f.inputs[static_cast<std::size_t>(i)] =
-        c.has(i) ? ys[static_cast<std::size_t>(i - own)] : std::vector<std::string>{};
-  f.outputs.clear();
-  for (int i = 0; i < own; ++i)
-    if (c.has(i) && i != 4) f.outputs.push_back(f.inputs[static_cast<std::size_t>(i)]);
-  return f;
-}
-
-}  // namespace
 
 OpPage lstm_adjoint() {
   OpPage p = recurrent_adjoint(CellKind::lstm, "lstm_adjoint",
                                "gradients of lstm's inputs (those present, sequence_lens left out) "
                                "from those of its outputs (each may be absent)");
-  p.sharding = sharding;
   p.samples = {sample({{3, 2, 3},
                        {1, 8, 3},
                        {1, 8, 2},

@@ -49,9 +49,8 @@ Cost cost_recurrent(const Call& c, CellKind kind);
 /// Sequences of a batch are independent; everything else stays whole.
 Result<Factors> sharding_recurrent(const Call& c, CellKind kind);
 
-/// The rule of rnn, gru and lstm: calls the adjoint page `name`.
-Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view adjoint,
-                          const Values& dys);
+/// The page of a cell, all but its samples; its gradient is the page `name`_adjoint.
+OpPage recurrent_layer(CellKind kind, std::string_view name, std::string_view doc);
 /// The adjoint page of a cell: inputs are the cell's own, then the gradients of its outputs (each
 /// may be absent); outputs are the gradients of the inputs that are present, sequence_lens left
 /// out.

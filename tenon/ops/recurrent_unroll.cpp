@@ -161,6 +161,9 @@ Values unroll(B g, const Call& c, CellKind kind) {
   return ys;
 }
 
+namespace {
+
+// Calls the page `adjoint` for the inputs that are present.
 Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view adjoint,
                           const Values& dys) {
   Values inputs = c.values();
@@ -172,6 +175,42 @@ Values recurrent_gradient(B g, const Call& c, CellKind kind, std::string_view ad
   for (int i = 0; i < c.num_inputs(); ++i)
     if (c.has(i) && i != 4) dxs[static_cast<std::size_t>(i)] = found[k++];
   return dxs;
+}
+
+// As the layer is split; what weights get is a sum over the sequences of a batch.
+Result<Factors> sharding_adjoint(const Call& c, CellKind kind) {
+  Factors f = TENON_TRY(sharding_recurrent(c, kind));
+  const std::vector<std::vector<std::string>> ys = f.outputs;
+  const int own = num_recurrent_inputs(kind);
+  for (int i = own; i < c.num_inputs(); ++i)
+    f.inputs[static_cast<std::size_t>(i)] =
+        c.has(i) ? ys[static_cast<std::size_t>(i - own)] : std::vector<std::string>{};
+  f.outputs.clear();
+  for (int i = 0; i < own; ++i)
+    if (c.has(i) && i != 4) f.outputs.push_back(f.inputs[static_cast<std::size_t>(i)]);
+  return f;
+}
+
+}  // namespace
+
+OpPage recurrent_layer(CellKind kind, std::string_view name, std::string_view doc) {
+  OpPage p;
+  p.name = name;
+  p.doc = doc;
+  p.inputs = recurrent_inputs(kind);
+  p.outputs = {"y", "y_h"};
+  if (kind == CellKind::lstm) p.outputs.push_back("y_c");
+  p.attrs = recurrent_attrs(kind);
+  p.infer = [kind](const Call& c) { return infer_recurrent(c, kind); };
+  p.eval = [kind](const EvalCall& e) { return eval_recurrent(e, kind); };
+  p.decompose = [kind](B g, const Call& c) { return unroll(g, c, kind); };
+  p.gradient = [kind, adjoint = std::string(name) + "_adjoint"](B g, const Call& c,
+                                                                const Values& dys) {
+    return recurrent_gradient(g, c, kind, adjoint, dys);
+  };
+  p.cost = [kind](const Call& c) { return cost_recurrent(c, kind); };
+  p.sharding = [kind](const Call& c) { return sharding_recurrent(c, kind); };
+  return p;
 }
 
 OpPage recurrent_adjoint(CellKind kind, std::string_view name, std::string_view doc) {
@@ -206,6 +245,7 @@ OpPage recurrent_adjoint(CellKind kind, std::string_view name, std::string_view 
     return gradient_of_decomposition(g, c, dys);
   };
   p.cost = [kind](const Call& c) { return cost_recurrent(c, kind); };
+  p.sharding = [kind](const Call& c) { return sharding_adjoint(c, kind); };
   return p;
 }
 

@@ -86,6 +86,8 @@ Result<Factors> sharding_reduction(const Call& c, std::string_view how) {
 
 Cost cost_reduction(const Call& c) { return {c.in(0).count(), c.bytes_in(), c.bytes_out()}; }
 
+namespace {
+
 Result<Datums> eval_extreme(const EvalCall& e, bool largest) {
   const auto axes = *TENON_TRY(reduced_axes(e.call));
   const DType d = e.in(0).dtype();
@@ -104,6 +106,23 @@ Values gradient_extreme(B g, const Call& c, const Values& dys) {
   kept.set("keepdims", true);
   Value* ties = g.reduce_sum(reduction_args(c, g.cast_to(hit, c.in(0).dtype())), kept);
   return {g.masked(hit, g.div(dy, ties)), nullptr};
+}
+
+}  // namespace
+
+OpPage reduce_extreme(std::string_view name, std::string_view doc, bool largest) {
+  OpPage p = reduction(name, doc, kNumeric | kBool, largest ? "max" : "min");
+  p.eval = [largest](const EvalCall& e) { return eval_extreme(e, largest); };
+  p.decompose = none("core");
+  p.gradient = gradient_extreme;
+  p.samples = {sample({{2, 3, 4}}).distinct(),
+               sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).distinct(),
+               sample({{2, 3, 4}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})).with({{"keepdims", false}}).distinct(),
+               sample({{2, 3}}).with({{"noop_with_empty_axes", true}}).distinct(),
+               sample({{3, 0}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).without_gradient("no element"),
+               sample({{4}}).all(DType::u8).range(0, 255), sample({{2, 2}}).all(DType::boolean).range(0, 1),
+               sample({{0}}).all(DType::i32), sample({{4}}).all(DType::f16)};
+  return p;
 }
 
 Values reduction_args(const Call& c, Value* x) { return {x, c.value(1)}; }

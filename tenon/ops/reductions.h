@@ -35,9 +35,8 @@ bool beats(W a, W b, DType d, bool largest) {
   }
   return largest ? a > b : a < b;
 }
-/// `eval` and gradient of reduce_max and reduce_min. Over nothing: the least (or largest) value.
-Result<Datums> eval_extreme(const EvalCall& e, bool largest);
-Values gradient_extreme(B g, const Call& c, const Values& dys);
+/// The page of reduce_max (`largest`) or reduce_min. Over nothing: the least (or largest) value.
+OpPage reduce_extreme(std::string_view name, std::string_view doc, bool largest);
 
 /// The same reduction of another value: axes and attributes are those of the call.
 Values reduction_args(const Call& c, Value* x);

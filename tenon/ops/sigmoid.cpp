@@ -1,14 +1,10 @@
 // sigmoid(x): the logistic function.
-#include "tenon/ops/op_page.h"
+#include "tenon/ops/gates.h"
 
 namespace tenon::ops {
 namespace {
 
-// 1 / (1 + e^-x) = e^x / (1 + e^x): the form whose exponential does not grow
-Expr scalar(const Call&, const Exprs& x) {
-  const Expr e = scalar::exp(-scalar::abs(x[0]));
-  return scalar::select(x[0] >= 0, scalar::like(x[0], 1), e) / (1.0 + e);
-}
+Expr scalar(const Call&, const Exprs& x) { return logistic(x[0]); }
 
 // dx = dy * y * (1 - y)
 Values gradient(B g, const Call& c, const Values& dys) {

@@ -1,14 +1,10 @@
 // Gradients where differences cannot tell: kinks, ties, poles, infinities. The values are those that the pages state.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tests/ops/values.h"
 
 namespace tenon::ops {
 namespace {
-
-constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Case {
   std::string_view op;

@@ -1,6 +1,8 @@
 // One call on given tensors, forward and backward, through the interpreter.
 #include "tests/ops/values.h"
 
+#include <gtest/gtest.h>
+
 #include "tenon/ops/interpreter.h"
 #include "tenon/ops/registry.h"
 #include "tests/ops/facets.h"
@@ -56,6 +58,11 @@ std::string check_value(std::string_view op, const std::vector<Tensor>& inputs, 
   if (!out.ok()) return out.error().text();
   const std::string got = differs((*out)[0].tensor(), expected);
   return got.empty() ? got : fmt::format("{} gives {}", op, got);
+}
+
+void check_values(const std::vector<ValueCase>& cases) {
+  for (const ValueCase& c : cases)
+    EXPECT_EQ(check_value(c.op, c.inputs, c.expected, c.attrs), "");
 }
 
 }  // namespace tenon::ops

@@ -2,9 +2,9 @@
 #include "tenon/backends/cpu/cpu_backend.h"
 
 #include <array>
-#include <cstring>
 
 #include "tenon/backends/cpu/kernels_internal.h"
+#include "tenon/backends/host_memory.h"
 
 namespace tenon::backends {
 namespace cpu {
@@ -36,7 +36,7 @@ constexpr std::array<Maker, 7> kMakers = {{{takes_elementwise, make_elementwise}
                                            {takes_pooling, make_pooling},
                                            {takes_resize, make_resize}}};
 
-class CpuBackend : public Backend {
+class CpuBackend : public HostMemoryBackend {
  public:
   std::string_view name() const override { return "cpu"; }
   Verdict supports(const Node& node) const override {
@@ -53,12 +53,6 @@ class CpuBackend : public Backend {
       if (m.takes(node)) return m.make(node);
     return unsupported("{} has no native kernel [{}]", node.op().name, node.place());
   }
-  Result<std::shared_ptr<Buffer>> allocate(std::size_t bytes) const override { return Buffer::allocate(bytes); }
-  Status copy(std::byte* to, const std::byte* from, std::size_t bytes) const override {
-    if (bytes) std::memcpy(to, from, bytes);
-    return {};
-  }
-  Status sync() const override { return {}; }
 };
 
 }  // namespace

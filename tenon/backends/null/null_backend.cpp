@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tenon/backends/host_memory.h"
+
 namespace tenon::backends {
 namespace {
 
@@ -32,7 +34,7 @@ class NullKernel : public Kernel {
 
 bool fixed_size(const Type& t) { return t.is_tensor() && t.ranked() && t.dtype() != DType::string; }
 
-class NullBackend : public Backend {
+class NullBackend : public HostMemoryBackend {
  public:
   std::string_view name() const override { return "null"; }
   Verdict supports(const Node& node) const override {
@@ -44,12 +46,6 @@ class NullBackend : public Backend {
     return {};
   }
   Result<std::unique_ptr<Kernel>> compile(const Node&) const override { return std::unique_ptr<Kernel>(std::make_unique<NullKernel>()); }
-  Result<std::shared_ptr<Buffer>> allocate(std::size_t bytes) const override { return Buffer::allocate(bytes); }
-  Status copy(std::byte* to, const std::byte* from, std::size_t bytes) const override {
-    if (bytes) std::memcpy(to, from, bytes);
-    return {};
-  }
-  Status sync() const override { return {}; }
 };
 
 }  // namespace
