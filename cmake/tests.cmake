@@ -38,7 +38,7 @@ target_link_libraries(tenon_op_suite PRIVATE tenon_ops GTest::gtest)
 # One ctest entry, not a thousand processes.
 add_test(NAME op_suite COMMAND tenon_op_suite --gtest_brief=1)
 set_tests_properties(op_suite PROPERTIES LABELS op TIMEOUT 600)
-foreach(check IN ITEMS layers sizes names)
+foreach(check IN ITEMS layers sizes names format)
   add_test(NAME ${check} COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_${check}.py)
   set_tests_properties(${check} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77
     ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)

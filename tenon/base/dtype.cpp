@@ -16,10 +16,9 @@ struct Row {
   DTypeClass kind;
 };
 
-constexpr std::array<Row, kNumDTypes> kRows = {{
-    {"undefined", 0, DTypeClass::none},
+constexpr std::array<Row, kNumDTypes> kRows = {{{"undefined", 0, DTypeClass::none},
 #define TENON_X(name, bytes, kind) {#name, bytes, DTypeClass::kind},
-    TENON_DTYPES(TENON_X)
+                                                TENON_DTYPES(TENON_X)
 #undef TENON_X
 }};
 
@@ -81,7 +80,9 @@ unsigned encode_magnitude(double value, const MiniFloat& f, Rounding rounding) {
   if (f.mantissa == 0) {  // powers of two only: round in the exponent
     if (biased < 0) return 0;
     const double low = std::ldexp(1.0, e - 1), ratio = value / low;
-    const bool up = rounding == Rounding::down ? false : rounding == Rounding::up ? ratio > 1.0 : ratio >= 1.5;
+    const bool up = rounding == Rounding::down ? false
+                    : rounding == Rounding::up ? ratio > 1.0
+                                               : ratio >= 1.5;
     return static_cast<unsigned>(biased + (up ? 1 : 0));
   }
   if (biased < 1) biased = 1;
@@ -136,7 +137,9 @@ std::uint16_t encode_mini(double value, DType dtype, Overflow overflow, Rounding
   const MiniFloat& f = mini_float(dtype);
   const std::uint16_t sign = std::signbit(value) ? sign_bit(f) : 0;
   if (std::isnan(value)) {
-    if (!f.has_nan) return static_cast<std::uint16_t>(sign ^ sign_bit(f));  // f4e2m1 has no NaN: the zero of the other sign, as ml_dtypes gives
+    if (!f.has_nan)
+      return static_cast<std::uint16_t>(
+          sign ^ sign_bit(f));  // f4e2m1 has no NaN: the zero of the other sign, as ml_dtypes gives
     return f.has_negative_zero ? static_cast<std::uint16_t>(nan_bits(f) | sign) : nan_bits(f);
   }
   if (!f.is_signed && value < 0) return nan_bits(f);
@@ -157,7 +160,8 @@ double decode_mini(std::uint16_t bits, DType dtype) {
   if (f.has_nan && !f.has_negative_zero && f.is_signed && all == sign_bit(f)) return std::nan("");
   if (f.has_infinity && size >= inf) {
     if (size > inf) return std::nan("");
-    return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+    return negative ? -std::numeric_limits<double>::infinity()
+                    : std::numeric_limits<double>::infinity();
   }
   if (size > largest(f)) return std::nan("");
   const double value = magnitude(f, size);

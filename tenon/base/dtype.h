@@ -11,32 +11,32 @@ namespace tenon {
 
 /// One line for each element type: name in text and JSON, bytes of one element in memory, class.
 /// Types under eight bits are held one element a byte (i4 and i2 sign-extended, f4e2m1 raw bits).
-#define TENON_DTYPES(X)                    \
-  X(f32, 4, floating)                      \
-  X(f64, 8, floating)                      \
-  X(f16, 2, floating)                      \
-  X(bf16, 2, floating)                     \
-  X(f8e4m3fn, 1, floating)                 \
-  X(f8e4m3fnuz, 1, floating)               \
-  X(f8e5m2, 1, floating)                   \
-  X(f8e5m2fnuz, 1, floating)               \
-  X(f8e8m0, 1, floating)                   \
-  X(f4e2m1, 1, floating)                   \
-  X(i8, 1, signed_integer)                 \
-  X(i16, 2, signed_integer)                \
-  X(i32, 4, signed_integer)                \
-  X(i64, 8, signed_integer)                \
-  X(u8, 1, unsigned_integer)               \
-  X(u16, 2, unsigned_integer)              \
-  X(u32, 4, unsigned_integer)              \
-  X(u64, 8, unsigned_integer)              \
-  X(i4, 1, signed_integer)                 \
-  X(u4, 1, unsigned_integer)               \
-  X(i2, 1, signed_integer)                 \
-  X(u2, 1, unsigned_integer)               \
-  X(boolean, 1, boolean)                   \
-  X(c64, 8, complex)                       \
-  X(c128, 16, complex)                     \
+#define TENON_DTYPES(X)       \
+  X(f32, 4, floating)         \
+  X(f64, 8, floating)         \
+  X(f16, 2, floating)         \
+  X(bf16, 2, floating)        \
+  X(f8e4m3fn, 1, floating)    \
+  X(f8e4m3fnuz, 1, floating)  \
+  X(f8e5m2, 1, floating)      \
+  X(f8e5m2fnuz, 1, floating)  \
+  X(f8e8m0, 1, floating)      \
+  X(f4e2m1, 1, floating)      \
+  X(i8, 1, signed_integer)    \
+  X(i16, 2, signed_integer)   \
+  X(i32, 4, signed_integer)   \
+  X(i64, 8, signed_integer)   \
+  X(u8, 1, unsigned_integer)  \
+  X(u16, 2, unsigned_integer) \
+  X(u32, 4, unsigned_integer) \
+  X(u64, 8, unsigned_integer) \
+  X(i4, 1, signed_integer)    \
+  X(u4, 1, unsigned_integer)  \
+  X(i2, 1, signed_integer)    \
+  X(u2, 1, unsigned_integer)  \
+  X(boolean, 1, boolean)      \
+  X(c64, 8, complex)          \
+  X(c128, 16, complex)        \
   X(string, 32, string)
 
 enum class DType : std::uint8_t {
@@ -48,7 +48,13 @@ enum class DType : std::uint8_t {
 inline constexpr int kNumDTypes = static_cast<int>(DType::string) + 1;
 
 enum class DTypeClass : std::uint8_t {
-  none, floating, signed_integer, unsigned_integer, boolean, complex, string
+  none,
+  floating,
+  signed_integer,
+  unsigned_integer,
+  boolean,
+  complex,
+  string
 };
 
 std::string_view name(DType dtype);

@@ -31,11 +31,14 @@ TEST(DType, F16EqualsTheHardwareType) {
 }
 
 TEST(DType, EverySmallFloatRoundTrips) {
-  for (DType d : {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0, DType::f4e2m1})
+  for (DType d : {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
+                  DType::f8e8m0, DType::f4e2m1})
     for (unsigned b = 0; b < (1u << bits_of(d)); ++b) {
       const double v = decode_mini(static_cast<std::uint16_t>(b), d);
-      if (std::isnan(v)) EXPECT_TRUE(std::isnan(decode_mini(encode_mini(v, d), d)));
-      else EXPECT_EQ(encode_mini(v, d), b) << name(d) << " " << v;
+      if (std::isnan(v))
+        EXPECT_TRUE(std::isnan(decode_mini(encode_mini(v, d), d)));
+      else
+        EXPECT_EQ(encode_mini(v, d), b) << name(d) << " " << v;
     }
 }
 
@@ -44,7 +47,8 @@ TEST(DType, LargestValuesAndOverflow) {
   EXPECT_EQ(decode_mini(0x7f, DType::f8e4m3fnuz), 240);
   EXPECT_EQ(decode_mini(0x7b, DType::f8e5m2), 57344);
   EXPECT_EQ(decode_mini(7, DType::f4e2m1), 6);
-  EXPECT_EQ(decode_mini(encode_mini(1e6, DType::f8e4m3fn, Overflow::saturate), DType::f8e4m3fn), 448);
+  EXPECT_EQ(decode_mini(encode_mini(1e6, DType::f8e4m3fn, Overflow::saturate), DType::f8e4m3fn),
+            448);
   EXPECT_TRUE(std::isnan(decode_mini(encode_mini(1e6, DType::f8e4m3fn), DType::f8e4m3fn)));
   EXPECT_TRUE(std::isinf(decode_mini(encode_mini(1e6, DType::f8e5m2), DType::f8e5m2)));
 }

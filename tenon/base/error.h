@@ -63,10 +63,10 @@ Error io_error(fmt::format_string<Args...> format, Args&&... args) {
                                const std::string& details);
 
 /// Our own fault: a broken invariant, on in release builds. No user input may reach it.
-#define TENON_CHECK(condition, ...)                                                          \
-  do {                                                                                       \
-    if (!(condition)) [[unlikely]]                                                           \
-      ::tenon::check_failed(__FILE__, __LINE__, #condition, ::tenon::details(__VA_ARGS__));  \
+#define TENON_CHECK(condition, ...)                                                         \
+  do {                                                                                      \
+    if (!(condition)) [[unlikely]]                                                          \
+      ::tenon::check_failed(__FILE__, __LINE__, #condition, ::tenon::details(__VA_ARGS__)); \
   } while (false)
 
 inline std::string details() { return {}; }
@@ -81,12 +81,12 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit
   template <class U>
-    requires(std::is_constructible_v<T, U&&> && std::is_convertible_v<U&&, T> &&
+    requires(std::is_constructible_v<T, U &&> && std::is_convertible_v<U &&, T> &&
              !std::is_same_v<std::remove_cvref_t<U>, Error> &&
              !std::is_same_v<std::remove_cvref_t<U>, T> &&
              !std::is_same_v<std::remove_cvref_t<U>, Result>)
   Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT: implicit
-  Result(Error error)  // NOLINT: implicit
+  Result(Error error)                                                            // NOLINT: implicit
       : state_(std::in_place_index<1>, std::make_unique<Error>(std::move(error))) {}
 
   bool ok() const { return state_.index() == 0; }
@@ -128,17 +128,17 @@ using Status = Result<void>;
 
 #define TENON_CONCAT_(a, b) a##b
 #define TENON_CONCAT(a, b) TENON_CONCAT_(a, b)
-#define TENON_TRY_(name, expression)                     \
-  ({                                                     \
-    auto name = (expression);                            \
-    if (!name.ok()) [[unlikely]]                         \
-      return std::move(name).error();                    \
-    std::move(name).value();                             \
+#define TENON_TRY_(name, expression)  \
+  ({                                  \
+    auto name = (expression);         \
+    if (!name.ok()) [[unlikely]]      \
+      return std::move(name).error(); \
+    std::move(name).value();          \
   })
 /// The value of a Result, or return its Error: `auto x = TENON_TRY(read(path));`.
 #define TENON_TRY(...) TENON_TRY_(TENON_CONCAT(tenon_try_, __COUNTER__), (__VA_ARGS__))
 /// The same, adding a place to the error.
-#define TENON_TRY_AT(place, ...)                                                     \
+#define TENON_TRY_AT(place, ...) \
   TENON_TRY(::tenon::placed((__VA_ARGS__), [&] { return std::string(place); }))
 
 template <class T, class Place>

@@ -245,50 +245,33 @@ Tensor row_major(const Tensor& t) {
 
 Result<std::string> descr_of(const Tensor& t) {
   switch (t.dtype()) {
-    case DType::f32:
-      return "<f4";
-    case DType::f64:
-      return "<f8";
-    case DType::f16:
-      return "<f2";
-    case DType::bf16:
-      return "<V2";
+    case DType::f32: return "<f4";
+    case DType::f64: return "<f8";
+    case DType::f16: return "<f2";
+    case DType::bf16: return "<V2";
     case DType::f8e4m3fn:
     case DType::f8e4m3fnuz:
     case DType::f8e5m2:
     case DType::f8e5m2fnuz:
     case DType::f8e8m0:
-    case DType::f4e2m1:
-      return "|V1";
+    case DType::f4e2m1: return "|V1";
     case DType::i8:
     case DType::i4:
-    case DType::i2:
-      return "|i1";
+    case DType::i2: return "|i1";
     case DType::u8:
     case DType::u4:
-    case DType::u2:
-      return "|u1";
-    case DType::i16:
-      return "<i2";
-    case DType::i32:
-      return "<i4";
-    case DType::i64:
-      return "<i8";
-    case DType::u16:
-      return "<u2";
-    case DType::u32:
-      return "<u4";
-    case DType::u64:
-      return "<u8";
-    case DType::boolean:
-      return "|b1";
-    case DType::c64:
-      return "<c8";
-    case DType::c128:
-      return "<c16";
+    case DType::u2: return "|u1";
+    case DType::i16: return "<i2";
+    case DType::i32: return "<i4";
+    case DType::i64: return "<i8";
+    case DType::u16: return "<u2";
+    case DType::u32: return "<u4";
+    case DType::u64: return "<u8";
+    case DType::boolean: return "|b1";
+    case DType::c64: return "<c8";
+    case DType::c128: return "<c16";
     case DType::string:
-    case DType::undefined:
-      break;
+    case DType::undefined: break;
   }
   return unsupported("npy: a tensor of type {} cannot be written", name(t.dtype()));
 }

@@ -56,16 +56,13 @@ std::string_view stored_name(DType dtype) {
 DType carrier_of(DType dtype) {
   switch (dtype) {
     case DType::i4:
-    case DType::i2:
-      return DType::i8;
+    case DType::i2: return DType::i8;
     case DType::u4:
     case DType::u2:
     case DType::string:
     case DType::f8e4m3fnuz:
-    case DType::f8e5m2fnuz:
-      return DType::u8;
-    case DType::c128:
-      return DType::f64;
+    case DType::f8e5m2fnuz: return DType::u8;
+    case DType::c128: return DType::f64;
     case DType::undefined:
     case DType::f32:
     case DType::f64:
@@ -84,8 +81,7 @@ DType carrier_of(DType dtype) {
     case DType::u32:
     case DType::u64:
     case DType::boolean:
-    case DType::c64:
-      return dtype;
+    case DType::c64: return dtype;
   }
   return dtype;
 }

@@ -27,17 +27,31 @@ decltype(auto) visit_storage(DType dtype, F&& f) {
   switch (dtype) {
     case DType::f32: return f(float{});
     case DType::f64: return f(double{});
-    case DType::i8: case DType::i4: case DType::i2: return f(std::int8_t{});
+    case DType::i8:
+    case DType::i4:
+    case DType::i2: return f(std::int8_t{});
     case DType::i16: return f(std::int16_t{});
     case DType::i32: return f(std::int32_t{});
     case DType::i64: return f(std::int64_t{});
-    case DType::u8: case DType::u4: case DType::u2: case DType::boolean: return f(std::uint8_t{});
+    case DType::u8:
+    case DType::u4:
+    case DType::u2:
+    case DType::boolean: return f(std::uint8_t{});
     case DType::u16: return f(std::uint16_t{});
     case DType::u32: return f(std::uint32_t{});
     case DType::u64: return f(std::uint64_t{});
-    case DType::undefined: case DType::f16: case DType::bf16: case DType::f8e4m3fn:
-    case DType::f8e4m3fnuz: case DType::f8e5m2: case DType::f8e5m2fnuz: case DType::f8e8m0:
-    case DType::f4e2m1: case DType::c64: case DType::c128: case DType::string: break;
+    case DType::undefined:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f4e2m1:
+    case DType::c64:
+    case DType::c128:
+    case DType::string: break;
   }
   TENON_CHECK(false, "{} is no plain number", name(dtype));
   return f(float{});
@@ -53,13 +67,17 @@ double load_mini(const std::byte* p, DType d) {
 
 void store_mini(std::byte* p, double value, DType d) {
   const std::uint16_t bits = encode_mini(value, d);
-  if (size_of(d) == 2) std::memcpy(p, &bits, 2);
-  else *p = static_cast<std::byte>(bits);
+  if (size_of(d) == 2)
+    std::memcpy(p, &bits, 2);
+  else
+    *p = static_cast<std::byte>(bits);
 }
 
 std::int64_t double_to_int(double v) {  // C leaves out-of-range conversion undefined; saturate here
   if (std::isnan(v)) return 0;
-  if (v >= 9223372036854775808.0) return v >= 18446744073709551616.0 ? -1 : static_cast<std::int64_t>(static_cast<std::uint64_t>(v));
+  if (v >= 9223372036854775808.0)
+    return v >= 18446744073709551616.0 ? -1
+                                       : static_cast<std::int64_t>(static_cast<std::uint64_t>(v));
   if (v < -9223372036854775808.0) return std::numeric_limits<std::int64_t>::min();
   return static_cast<std::int64_t>(v);
 }
@@ -82,7 +100,10 @@ void store_int(std::byte* p, std::int64_t value, DType d) {
 
 void store_double(std::byte* p, double value, DType d) {
   if (is_mini(d)) return store_mini(p, value, d);
-  if (d == DType::boolean) { *p = static_cast<std::byte>(value != 0); return; }
+  if (d == DType::boolean) {
+    *p = static_cast<std::byte>(value != 0);
+    return;
+  }
   if (is_integer(d)) return store_int(p, double_to_int(value), d);
   visit_storage(d, [&](auto zero) {
     const auto out = static_cast<decltype(zero)>(value);
@@ -103,7 +124,8 @@ Result<std::int64_t> checked_num_elements(std::span<const std::int64_t> dims) {
   bool has_zero = false;
   for (auto d : dims) {
     if (d < 0) return invalid("dims {} hold a negative size", to_text(dims));
-    if (d == 0) has_zero = true;
+    if (d == 0)
+      has_zero = true;
     else if (__builtin_mul_overflow(n, d, &n) || n > (std::int64_t{1} << 58))
       return invalid("dims {} hold more elements than 2^58", to_text(dims));
   }
@@ -116,13 +138,16 @@ Dims row_major_strides(std::span<const std::int64_t> dims) {
   return strides;
 }
 
-std::string to_text(std::span<const std::int64_t> dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+std::string to_text(std::span<const std::int64_t> dims) {
+  return fmt::format("[{}]", fmt::join(dims, ", "));
+}
 
 std::shared_ptr<Buffer> Buffer::allocate(std::size_t bytes) {
   std::shared_ptr<Buffer> b(new Buffer);
   b->bytes_ = bytes;
   const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  b->data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment));
+  b->data_ =
+      static_cast<std::byte*>(std::aligned_alloc(kAlignment, rounded ? rounded : kAlignment));
   if (!b->data_) throw std::bad_alloc();
   return b;
 }
@@ -135,7 +160,8 @@ std::shared_ptr<Buffer> Buffer::strings(std::size_t count) {
   return b;
 }
 
-std::shared_ptr<Buffer> Buffer::borrow(const void* data, std::size_t bytes, std::shared_ptr<const void> keep_alive) {
+std::shared_ptr<Buffer> Buffer::borrow(const void* data, std::size_t bytes,
+                                       std::shared_ptr<const void> keep_alive) {
   TENON_CHECK(keep_alive != nullptr, "borrowed storage needs an owner");
   std::shared_ptr<Buffer> b(new Buffer);
   b->data_ = static_cast<std::byte*>(const_cast<void*>(data));
@@ -148,13 +174,20 @@ Buffer::~Buffer() {
   if (owned() && strings_.empty()) std::free(data_);
 }
 
-Tensor::Tensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)), count_(num_elements(dims_)) {
-  buffer_ = dtype == DType::string ? Buffer::strings(static_cast<std::size_t>(count_)) : Buffer::allocate(bytes());
+Tensor::Tensor(DType dtype, Dims dims)
+    : dtype_(dtype), dims_(std::move(dims)), count_(num_elements(dims_)) {
+  buffer_ = dtype == DType::string ? Buffer::strings(static_cast<std::size_t>(count_))
+                                   : Buffer::allocate(bytes());
 }
 
 Tensor::Tensor(DType dtype, Dims dims, std::shared_ptr<Buffer> buffer, std::size_t offset_bytes)
-    : dtype_(dtype), dims_(std::move(dims)), count_(num_elements(dims_)), buffer_(std::move(buffer)), offset_(offset_bytes) {
-  TENON_CHECK(offset_ + bytes() <= buffer_->bytes(), "tensor of {} bytes at {} in a buffer of {}", bytes(), offset_, buffer_->bytes());
+    : dtype_(dtype),
+      dims_(std::move(dims)),
+      count_(num_elements(dims_)),
+      buffer_(std::move(buffer)),
+      offset_(offset_bytes) {
+  TENON_CHECK(offset_ + bytes() <= buffer_->bytes(), "tensor of {} bytes at {} in a buffer of {}",
+              bytes(), offset_, buffer_->bytes());
 }
 
 Tensor Tensor::zeros(DType dtype, Dims dims) {
@@ -167,9 +200,13 @@ Tensor Tensor::full(DType dtype, Dims dims, double value) {
   Tensor t(dtype, std::move(dims));
   const auto size = static_cast<std::size_t>(size_of(dtype));
   if (t.count() == 0) return t;
-  if (is_complex(dtype)) return from_complexes(std::vector<std::complex<double>>(static_cast<std::size_t>(t.count()), value), dtype, t.dims());
+  if (is_complex(dtype))
+    return from_complexes(
+        std::vector<std::complex<double>>(static_cast<std::size_t>(t.count()), value), dtype,
+        t.dims());
   store_double(t.raw(), value, dtype);
-  for (std::int64_t i = 1; i < t.count(); ++i) std::memcpy(t.raw() + static_cast<std::size_t>(i) * size, t.raw(), size);
+  for (std::int64_t i = 1; i < t.count(); ++i)
+    std::memcpy(t.raw() + static_cast<std::size_t>(i) * size, t.raw(), size);
   return t;
 }
 
@@ -205,7 +242,8 @@ std::int64_t integer_element(const Tensor& t, std::int64_t index) {
   const DType d = t.dtype();
   if (is_floating(d) || is_complex(d)) return double_to_int(element(t, index));
   const std::byte* p = t.raw() + index * size_of(d);
-  return visit_storage(d, [&](auto zero) { return static_cast<std::int64_t>(load<decltype(zero)>(p)); });
+  return visit_storage(
+      d, [&](auto zero) { return static_cast<std::int64_t>(load<decltype(zero)>(p)); });
 }
 
 std::vector<double> to_doubles(const Tensor& t) {
@@ -216,23 +254,28 @@ std::vector<double> to_doubles(const Tensor& t) {
 
 std::vector<std::int64_t> to_int64s(const Tensor& t) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(t.count()));
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = integer_element(t, static_cast<std::int64_t>(i));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = integer_element(t, static_cast<std::int64_t>(i));
   return out;
 }
 
 std::vector<std::complex<double>> to_complexes(const Tensor& t) {
   std::vector<std::complex<double>> out(static_cast<std::size_t>(t.count()));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (t.dtype() == DType::c64) out[i] = t.data<std::complex<float>>()[i];
-    else if (t.dtype() == DType::c128) out[i] = t.data<std::complex<double>>()[i];
-    else out[i] = element(t, static_cast<std::int64_t>(i));
+    if (t.dtype() == DType::c64)
+      out[i] = t.data<std::complex<float>>()[i];
+    else if (t.dtype() == DType::c128)
+      out[i] = t.data<std::complex<double>>()[i];
+    else
+      out[i] = element(t, static_cast<std::int64_t>(i));
   }
   return out;
 }
 
 Tensor from_doubles(std::span<const double> values, DType dtype, Dims dims) {
   Tensor t(dtype, std::move(dims));
-  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {}", values.size(), to_text(t.dims()));
+  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {}",
+              values.size(), to_text(t.dims()));
   for (std::size_t i = 0; i < values.size(); ++i)
     store_double(t.raw() + i * static_cast<std::size_t>(size_of(dtype)), values[i], dtype);
   return t;
@@ -240,22 +283,29 @@ Tensor from_doubles(std::span<const double> values, DType dtype, Dims dims) {
 
 Tensor from_int64s(std::span<const std::int64_t> values, DType dtype, Dims dims) {
   Tensor t(dtype, std::move(dims));
-  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {}", values.size(), to_text(t.dims()));
+  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {}",
+              values.size(), to_text(t.dims()));
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::byte* p = t.raw() + i * static_cast<std::size_t>(size_of(dtype));
-    if (is_floating(dtype)) store_double(p, static_cast<double>(values[i]), dtype);
-    else store_int(p, values[i], dtype);
+    if (is_floating(dtype))
+      store_double(p, static_cast<double>(values[i]), dtype);
+    else
+      store_int(p, values[i], dtype);
   }
   return t;
 }
 
 Tensor from_complexes(std::span<const std::complex<double>> values, DType dtype, Dims dims) {
   Tensor t(dtype, std::move(dims));
-  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {}", values.size(), to_text(t.dims()));
+  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {}",
+              values.size(), to_text(t.dims()));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (dtype == DType::c64) t.data<std::complex<float>>()[i] = std::complex<float>(values[i]);
-    else if (dtype == DType::c128) t.data<std::complex<double>>()[i] = values[i];
-    else store_double(t.raw() + i * static_cast<std::size_t>(size_of(dtype)), values[i].real(), dtype);
+    if (dtype == DType::c64)
+      t.data<std::complex<float>>()[i] = std::complex<float>(values[i]);
+    else if (dtype == DType::c128)
+      t.data<std::complex<double>>()[i] = values[i];
+    else
+      store_double(t.raw() + i * static_cast<std::size_t>(size_of(dtype)), values[i].real(), dtype);
   }
   return t;
 }

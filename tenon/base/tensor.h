@@ -33,7 +33,8 @@ class Buffer {
   static std::shared_ptr<Buffer> allocate(std::size_t bytes);
   static std::shared_ptr<Buffer> strings(std::size_t count);
   /// `keep_alive` owns the bytes; writing to them is the caller's responsibility.
-  static std::shared_ptr<Buffer> borrow(const void* data, std::size_t bytes, std::shared_ptr<const void> keep_alive);
+  static std::shared_ptr<Buffer> borrow(const void* data, std::size_t bytes,
+                                        std::shared_ptr<const void> keep_alive);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -62,7 +63,9 @@ class Tensor {
   template <class T>
   static Tensor of(Dims dims, std::span<const T> values);
   template <class T>
-  static Tensor scalar(T value) { return of<T>({}, std::span<const T>(&value, 1)); }
+  static Tensor scalar(T value) {
+    return of<T>({}, std::span<const T>(&value, 1));
+  }
   template <class T>
   static Tensor vector(const std::vector<T>& values) {
     return of<T>({static_cast<std::int64_t>(values.size())}, std::span<const T>(values));
@@ -75,9 +78,13 @@ class Tensor {
   const Dims& dims() const { return dims_; }
   int ndim() const { return static_cast<int>(dims_.size()); }
   /// Negative axes count from the end.
-  std::int64_t dim(int axis) const { return dims_[static_cast<std::size_t>(axis < 0 ? axis + ndim() : axis)]; }
+  std::int64_t dim(int axis) const {
+    return dims_[static_cast<std::size_t>(axis < 0 ? axis + ndim() : axis)];
+  }
   std::int64_t count() const { return count_; }
-  std::size_t bytes() const { return static_cast<std::size_t>(count_) * static_cast<std::size_t>(size_of(dtype_)); }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(count_) * static_cast<std::size_t>(size_of(dtype_));
+  }
   const std::byte* raw() const { return buffer_ ? buffer_->data() + offset_ : nullptr; }
   std::byte* raw() { return buffer_ ? buffer_->data() + offset_ : nullptr; }
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
@@ -86,12 +93,14 @@ class Tensor {
   /// std::uint8_t or bool for boolean, std::string for string).
   template <class T>
   std::span<const T> data() const {
-    TENON_CHECK(sizeof(T) == static_cast<std::size_t>(size_of(dtype_)), "element of {} bytes read as {}", size_of(dtype_), sizeof(T));
+    TENON_CHECK(sizeof(T) == static_cast<std::size_t>(size_of(dtype_)),
+                "element of {} bytes read as {}", size_of(dtype_), sizeof(T));
     return {reinterpret_cast<const T*>(raw()), static_cast<std::size_t>(count_)};
   }
   template <class T>
   std::span<T> data() {
-    TENON_CHECK(sizeof(T) == static_cast<std::size_t>(size_of(dtype_)), "element of {} bytes written as {}", size_of(dtype_), sizeof(T));
+    TENON_CHECK(sizeof(T) == static_cast<std::size_t>(size_of(dtype_)),
+                "element of {} bytes written as {}", size_of(dtype_), sizeof(T));
     return {reinterpret_cast<T*>(raw()), static_cast<std::size_t>(count_)};
   }
   /// The same elements under other dims of the same count.
@@ -110,27 +119,43 @@ class Tensor {
 /// The element type that holds a C++ type.
 template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
-  else if constexpr (std::is_same_v<T, std::int8_t>) return DType::i8;
-  else if constexpr (std::is_same_v<T, std::int16_t>) return DType::i16;
-  else if constexpr (std::is_same_v<T, std::int32_t>) return DType::i32;
-  else if constexpr (std::is_same_v<T, std::int64_t>) return DType::i64;
-  else if constexpr (std::is_same_v<T, std::uint8_t>) return DType::u8;
-  else if constexpr (std::is_same_v<T, std::uint16_t>) return DType::u16;
-  else if constexpr (std::is_same_v<T, std::uint32_t>) return DType::u32;
-  else if constexpr (std::is_same_v<T, std::uint64_t>) return DType::u64;
-  else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-  else if constexpr (std::is_same_v<T, std::complex<float>>) return DType::c64;
-  else if constexpr (std::is_same_v<T, std::complex<double>>) return DType::c128;
-  else if constexpr (std::is_same_v<T, std::string>) return DType::string;
-  else return DType::undefined;
+  if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
+  else if constexpr (std::is_same_v<T, std::int8_t>)
+    return DType::i8;
+  else if constexpr (std::is_same_v<T, std::int16_t>)
+    return DType::i16;
+  else if constexpr (std::is_same_v<T, std::int32_t>)
+    return DType::i32;
+  else if constexpr (std::is_same_v<T, std::int64_t>)
+    return DType::i64;
+  else if constexpr (std::is_same_v<T, std::uint8_t>)
+    return DType::u8;
+  else if constexpr (std::is_same_v<T, std::uint16_t>)
+    return DType::u16;
+  else if constexpr (std::is_same_v<T, std::uint32_t>)
+    return DType::u32;
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return DType::u64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
+  else if constexpr (std::is_same_v<T, std::complex<float>>)
+    return DType::c64;
+  else if constexpr (std::is_same_v<T, std::complex<double>>)
+    return DType::c128;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return DType::string;
+  else
+    return DType::undefined;
 }
 
 template <class T>
 Tensor Tensor::of(Dims dims, std::span<const T> values) {
   Tensor t(dtype_of<T>(), std::move(dims));
-  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {} elements", values.size(), t.count());
+  TENON_CHECK(static_cast<std::size_t>(t.count()) == values.size(), "{} values for {} elements",
+              values.size(), t.count());
   std::copy(values.begin(), values.end(), t.data<T>().begin());
   return t;
 }
@@ -150,7 +175,7 @@ std::int64_t integer_element(const Tensor& t, std::int64_t index);
 /// A runtime value: a tensor, a sequence of values, or an optional that may be absent.
 class Datum {
  public:
-  Datum() = default;  // an absent optional
+  Datum() = default;                                                         // an absent optional
   Datum(Tensor tensor) : kind_(Kind::tensor), tensor_(std::move(tensor)) {}  // NOLINT: implicit
   static Datum sequence(std::vector<Datum> items) {
     Datum d;
@@ -161,9 +186,18 @@ class Datum {
   bool is_tensor() const { return kind_ == Kind::tensor; }
   bool is_sequence() const { return kind_ == Kind::sequence; }
   bool is_absent() const { return kind_ == Kind::absent; }
-  const Tensor& tensor() const { TENON_CHECK(is_tensor(), "not a tensor"); return tensor_; }
-  Tensor& tensor() { TENON_CHECK(is_tensor(), "not a tensor"); return tensor_; }
-  const std::vector<Datum>& items() const { TENON_CHECK(is_sequence(), "not a sequence"); return *items_; }
+  const Tensor& tensor() const {
+    TENON_CHECK(is_tensor(), "not a tensor");
+    return tensor_;
+  }
+  Tensor& tensor() {
+    TENON_CHECK(is_tensor(), "not a tensor");
+    return tensor_;
+  }
+  const std::vector<Datum>& items() const {
+    TENON_CHECK(is_sequence(), "not a sequence");
+    return *items_;
+  }
 
  private:
   enum class Kind : std::uint8_t { absent, tensor, sequence };

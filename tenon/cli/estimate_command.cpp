@@ -19,10 +19,12 @@ struct Options {
 
 Result<std::vector<Device>> targets(const std::string& wanted) {
   std::vector<Device> out;
-  if (wanted == "all" || wanted == "local" || wanted == "cpu") out.push_back(TENON_TRY(probe_local_device()));
+  if (wanted == "all" || wanted == "local" || wanted == "cpu")
+    out.push_back(TENON_TRY(probe_local_device()));
   if (wanted == "all")
     for (const std::string& n : device_names()) out.push_back(TENON_TRY(device_named(n)));
-  else if (out.empty()) out.push_back(TENON_TRY(device_named(wanted)));
+  else if (out.empty())
+    out.push_back(TENON_TRY(device_named(wanted)));
   return out;
 }
 
@@ -39,13 +41,24 @@ Result<Answer> run(const Options& options, Context& context) {
   passes::PassContext pass_context;
   pass_context.backend = TENON_TRY(engine::backend_named("cpu"));
   TENON_TRY(passes::run_passes(*file.graph, passes::inference_pipeline(), pass_context));
-  const Precision precision = context.options.precision == "bf16" ? Precision::bf16 : context.options.precision == "fp16" ? Precision::fp16 : Precision::fp32;
+  const Precision precision = context.options.precision == "bf16"   ? Precision::bf16
+                              : context.options.precision == "fp16" ? Precision::fp16
+                                                                    : Precision::fp32;
   Answer answer;
   answer.json = {{"schema", "tenon.estimate/1"}, {"predicted", true}, {"targets", Json::array()}};
   for (const Device& d : TENON_TRY(targets(options.target))) {
     const migrate::Estimate e = migrate::estimate(*file.graph, bindings, d, precision);
-    answer.json["targets"].push_back({{"target", e.target}, {"latency_ms", e.latency_ms}, {"memory_bytes", e.memory_bytes}, {"limited_by", e.limited_by}, {"compute_ms", e.compute_ms}, {"memory_ms", e.memory_ms}, {"launch_ms", e.launch_ms}});
-    answer.text += fmt::format("{:<14} {:10.3f} ms  {:8.1f} MB  limited by {} (predicted from the machine's description)\n", e.target, e.latency_ms, static_cast<double>(e.memory_bytes) / 1e6, e.limited_by);
+    answer.json["targets"].push_back({{"target", e.target},
+                                      {"latency_ms", e.latency_ms},
+                                      {"memory_bytes", e.memory_bytes},
+                                      {"limited_by", e.limited_by},
+                                      {"compute_ms", e.compute_ms},
+                                      {"memory_ms", e.memory_ms},
+                                      {"launch_ms", e.launch_ms}});
+    answer.text += fmt::format(
+        "{:<14} {:10.3f} ms  {:8.1f} MB  limited by {} (predicted from the machine's "
+        "description)\n",
+        e.target, e.latency_ms, static_cast<double>(e.memory_bytes) / 1e6, e.limited_by);
   }
   return answer;
 }
@@ -61,7 +74,10 @@ Runner declare(CLI::App& app) {
 }  // namespace
 
 Command estimate_command() {
-  return {.name = "estimate", .summary = "predicted latency and memory on a target, before compiling", .examples = {"tenon estimate model.onnx --target all"}, .declare = declare};
+  return {.name = "estimate",
+          .summary = "predicted latency and memory on a target, before compiling",
+          .examples = {"tenon estimate model.onnx --target all"},
+          .declare = declare};
 }
 
 }  // namespace tenon::cli

@@ -32,7 +32,10 @@ Runner declare(CLI::App& app) {
 }  // namespace
 
 Command export_command() {
-  return {.name = "export", .summary = "write a model as ONNX", .examples = {"tenon export model.tenon.txt -o model.onnx"}, .declare = declare};
+  return {.name = "export",
+          .summary = "write a model as ONNX",
+          .examples = {"tenon export model.tenon.txt -o model.onnx"},
+          .declare = declare};
 }
 
 }  // namespace tenon::cli

@@ -20,15 +20,21 @@ Json ports(const Values& values, const std::vector<std::string>* names) {
   Json out = Json::array();
   for (std::size_t i = 0; i < values.size(); ++i) {
     Json shape = Json::array();
-    for (const Dim& d : values[i]->type().shape()) d.known() ? shape.push_back(*d.known()) : shape.push_back(d.text());
-    out.push_back({{"name", names ? (*names)[i] : values[i]->name()}, {"type", values[i]->type().text()}, {"dtype", std::string(name(values[i]->type().dtype()))}, {"shape", shape}});
+    for (const Dim& d : values[i]->type().shape())
+      d.known() ? shape.push_back(*d.known()) : shape.push_back(d.text());
+    out.push_back({{"name", names ? (*names)[i] : values[i]->name()},
+                   {"type", values[i]->type().text()},
+                   {"dtype", std::string(name(values[i]->type().dtype()))},
+                   {"shape", shape}});
   }
   return out;
 }
 
 std::string port_lines(const char* label, const Json& list) {
   std::string text;
-  for (const Json& p : list) text += fmt::format("{:<11} {}: {}\n", label, p["name"].get<std::string>(), p["type"].get<std::string>());
+  for (const Json& p : list)
+    text += fmt::format("{:<11} {}: {}\n", label, p["name"].get<std::string>(),
+                        p["type"].get<std::string>());
   return text;
 }
 
@@ -38,15 +44,30 @@ Result<Answer> inspect(const Options& options, Context&) {
   Json operators = Json::object();
   for (const auto& w : a.operators) operators[w.op] = w.count;
   Json problems = file.warnings;
-  if (file.baked_batch) problems.push_back(fmt::format("the batch size {} is baked into the file at {} places", file.baked_batch->size, file.baked_batch->places.size()));
+  if (file.baked_batch)
+    problems.push_back(fmt::format("the batch size {} is baked into the file at {} places",
+                                   file.baked_batch->size, file.baked_batch->places.size()));
   Answer answer;
-  answer.json = {{"schema", "tenon.inspect/1"}, {"format", file.format}, {"opsets", file.opsets}, {"producer", file.producer}, {"inputs", ports(file.graph->inputs(), nullptr)},
-                 {"outputs", ports(file.graph->outputs(), &file.graph->output_names())}, {"operators", operators}, {"nodes", a.num_nodes}, {"parameters", a.parameters}, {"weight_bytes", a.weight_bytes}, {"problems", problems}};
+  answer.json = {{"schema", "tenon.inspect/1"},
+                 {"format", file.format},
+                 {"opsets", file.opsets},
+                 {"producer", file.producer},
+                 {"inputs", ports(file.graph->inputs(), nullptr)},
+                 {"outputs", ports(file.graph->outputs(), &file.graph->output_names())},
+                 {"operators", operators},
+                 {"nodes", a.num_nodes},
+                 {"parameters", a.parameters},
+                 {"weight_bytes", a.weight_bytes},
+                 {"problems", problems}};
   answer.text = fmt::format("format      {} {}\n", file.format, file.producer);
-  for (const auto& [domain, v] : file.opsets) answer.text += fmt::format("opset       {} {}\n", domain.empty() ? "default" : domain, v);
-  answer.text += port_lines("input", answer.json["inputs"]) + port_lines("output", answer.json["outputs"]);
-  answer.text += fmt::format("nodes       {}\nparameters  {} ({:.1f} MB)\n", a.num_nodes, a.parameters, static_cast<double>(a.weight_bytes) / 1e6);
-  for (const auto& w : a.operators) answer.text += fmt::format("operator    {:5} x {}\n", w.count, w.op);
+  for (const auto& [domain, v] : file.opsets)
+    answer.text += fmt::format("opset       {} {}\n", domain.empty() ? "default" : domain, v);
+  answer.text +=
+      port_lines("input", answer.json["inputs"]) + port_lines("output", answer.json["outputs"]);
+  answer.text += fmt::format("nodes       {}\nparameters  {} ({:.1f} MB)\n", a.num_nodes,
+                             a.parameters, static_cast<double>(a.weight_bytes) / 1e6);
+  for (const auto& w : a.operators)
+    answer.text += fmt::format("operator    {:5} x {}\n", w.count, w.op);
   for (const Json& p : problems) answer.text += "note        " + p.get<std::string>() + "\n";
   return answer;
 }
@@ -73,7 +94,11 @@ Json unsupported(const Graph& graph, const Backend& backend) {
     }
   }
   Json out = Json::array();
-  for (const auto& [op, why] : left) out.push_back({{"op", op}, {"count", why.first}, {"reason", why.second}, {"remedy", "the interpreter runs it"}});
+  for (const auto& [op, why] : left)
+    out.push_back({{"op", op},
+                   {"count", why.first},
+                   {"reason", why.second},
+                   {"remedy", "the interpreter runs it"}});
   return out;
 }
 
@@ -85,20 +110,36 @@ Result<Answer> analyze(const Options& options, Context& context) {
   const Backend* backend = TENON_TRY(engine::backend_named(context.options.backend));
   Answer answer;
   Json rows = Json::array();
-  for (const auto& w : a.operators) rows.push_back({{"op", w.op}, {"count", w.count}, {"flops", w.flops}, {"bytes", w.bytes}});
-  answer.json = {{"schema", "tenon.analyze/1"}, {"flops", a.flops}, {"bytes", a.bytes}, {"arithmetic_intensity", a.intensity()}, {"parameters", a.parameters}, {"weight_bytes", a.weight_bytes},
-                 {"sizes", bindings}, {"nodes_of_unknown_size", a.num_unknown}, {"unsupported", unsupported(*file.graph, *backend)}, {"operators", rows}};
+  for (const auto& w : a.operators)
+    rows.push_back({{"op", w.op}, {"count", w.count}, {"flops", w.flops}, {"bytes", w.bytes}});
+  answer.json = {{"schema", "tenon.analyze/1"},
+                 {"flops", a.flops},
+                 {"bytes", a.bytes},
+                 {"arithmetic_intensity", a.intensity()},
+                 {"parameters", a.parameters},
+                 {"weight_bytes", a.weight_bytes},
+                 {"sizes", bindings},
+                 {"nodes_of_unknown_size", a.num_unknown},
+                 {"unsupported", unsupported(*file.graph, *backend)},
+                 {"operators", rows}};
   auto inputs = migrate::invent_inputs(*file.graph, sizes, context.options.seed);
   auto planned = engine::compile(std::move(file.graph), **engine::backend_named("null"), {});
   Json peak;
   if (inputs.ok() && planned.ok())
     if (auto memory = (*planned)->memory(*inputs); memory.ok()) peak = memory->arena_bytes;
   answer.json["peak_memory_bytes"] = peak;
-  answer.text = fmt::format("work        {:.3f} GFLOP, {:.1f} MB moved, {:.1f} FLOP a byte\n", a.flops / 1e9, a.bytes / 1e6, a.intensity());
-  for (const auto& [symbol, size] : bindings) answer.text += fmt::format("size        {} = {}\n", symbol, size);
-  if (!peak.is_null()) answer.text += fmt::format("activations {:.1f} MB at the peak\n", peak.get<double>() / 1e6);
-  for (const auto& w : a.operators) answer.text += fmt::format("{:<22} {:5} x {:10.4f} GFLOP {:10.2f} MB\n", w.op, w.count, w.flops / 1e9, w.bytes / 1e6);
-  for (const Json& u : answer.json["unsupported"]) answer.text += fmt::format("interpreted {} ({} x): {}\n", u["op"].get<std::string>(), u["count"].get<int>(), u["reason"].get<std::string>());
+  answer.text = fmt::format("work        {:.3f} GFLOP, {:.1f} MB moved, {:.1f} FLOP a byte\n",
+                            a.flops / 1e9, a.bytes / 1e6, a.intensity());
+  for (const auto& [symbol, size] : bindings)
+    answer.text += fmt::format("size        {} = {}\n", symbol, size);
+  if (!peak.is_null())
+    answer.text += fmt::format("activations {:.1f} MB at the peak\n", peak.get<double>() / 1e6);
+  for (const auto& w : a.operators)
+    answer.text += fmt::format("{:<22} {:5} x {:10.4f} GFLOP {:10.2f} MB\n", w.op, w.count,
+                               w.flops / 1e9, w.bytes / 1e6);
+  for (const Json& u : answer.json["unsupported"])
+    answer.text += fmt::format("interpreted {} ({} x): {}\n", u["op"].get<std::string>(),
+                               u["count"].get<int>(), u["reason"].get<std::string>());
   return answer;
 }
 
@@ -113,11 +154,17 @@ Runner declare(CLI::App& app) {
 }  // namespace
 
 Command inspect_command() {
-  return {.name = "inspect", .summary = "what is in a model file", .examples = {"tenon inspect model.onnx", "tenon inspect model.onnx --json"}, .declare = declare<inspect, false>};
+  return {.name = "inspect",
+          .summary = "what is in a model file",
+          .examples = {"tenon inspect model.onnx", "tenon inspect model.onnx --json"},
+          .declare = declare<inspect, false>};
 }
 
 Command analyze_command() {
-  return {.name = "analyze", .summary = "operators, work and memory of a model", .examples = {"tenon analyze model.onnx --shape x=1,3,224,224"}, .declare = declare<analyze, true>};
+  return {.name = "analyze",
+          .summary = "operators, work and memory of a model",
+          .examples = {"tenon analyze model.onnx --shape x=1,3,224,224"},
+          .declare = declare<analyze, true>};
 }
 
 }  // namespace tenon::cli

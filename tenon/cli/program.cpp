@@ -205,13 +205,11 @@ Exit exit_of(Code code) {
   switch (code) {
     case Code::invalid:
     case Code::unsupported:
-    case Code::not_found:
-      return Exit::bad_input;
+    case Code::not_found: return Exit::bad_input;
     case Code::io:
     case Code::timeout:
     case Code::peer_lost:
-    case Code::out_of_memory:
-      return Exit::environment;
+    case Code::out_of_memory: return Exit::environment;
   }
   return Exit::environment;
 }

@@ -54,7 +54,8 @@ struct Expected {
   std::map<std::string, Tensor> values;
 };
 
-Result<Expected> expected_values(const std::string& path, const std::string& backend, const Datums& inputs, ThreadPool& pool) {
+Result<Expected> expected_values(const std::string& path, const std::string& backend,
+                                 const Datums& inputs, ThreadPool& pool) {
   migrate::SessionOptions open;
   open.backend = backend;
   const migrate::Session other = TENON_TRY(migrate::open_session(path, open));
@@ -62,24 +63,39 @@ Result<Expected> expected_values(const std::string& path, const std::string& bac
   Expected e{backend + " on " + path, {}};
   for (const auto& [name, v] : o.values) e.values.emplace(name, v.tensor);
   for (std::size_t i = 0; i < o.outputs.size(); ++i)
-    if (o.outputs[i].is_tensor()) e.values.insert_or_assign(other.output_names[i], o.outputs[i].tensor());
+    if (o.outputs[i].is_tensor())
+      e.values.insert_or_assign(other.output_names[i], o.outputs[i].tensor());
   return e;
 }
 
-Result<Expected> expected_of(const Options& options, const migrate::Session& s, const Datums& inputs, Context& context, ThreadPool& pool) {
-  if (!options.other.empty()) return expected_values(options.other, context.options.backend, inputs, pool);
-  if (options.against == "reference") return expected_values(options.model, "reference", inputs, pool);
-  if (options.against != "onnxruntime") return expected_values(options.against, context.options.backend, inputs, pool);
-  if (s.format != "onnx") return unsupported("ONNX Runtime cannot run a model of form {}", s.format).with_help("use --against reference, or name a second model");
-  migrate::PeerLayers layers = TENON_TRY(migrate::peer_layers(options.model, tensors_of(s, inputs)));
+Result<Expected> expected_of(const Options& options, const migrate::Session& s,
+                             const Datums& inputs, Context& context, ThreadPool& pool) {
+  if (!options.other.empty())
+    return expected_values(options.other, context.options.backend, inputs, pool);
+  if (options.against == "reference")
+    return expected_values(options.model, "reference", inputs, pool);
+  if (options.against != "onnxruntime")
+    return expected_values(options.against, context.options.backend, inputs, pool);
+  if (s.format != "onnx")
+    return unsupported("ONNX Runtime cannot run a model of form {}", s.format)
+        .with_help("use --against reference, or name a second model");
+  migrate::PeerLayers layers =
+      TENON_TRY(migrate::peer_layers(options.model, tensors_of(s, inputs)));
   return Expected{layers.engine, std::move(layers.values)};
 }
 
 std::string text_of(const migrate::Comparison& c) {
-  std::string text = fmt::format("{} against {}: {} (rtol {}, atol {}; {} values compared)\n", c.left, c.right, c.equal() ? "equal" : "not equal", c.tolerance.rtol, c.tolerance.atol, c.layers.size());
-  for (const auto& d : c.outputs) text += fmt::format("output  {:<30} {} of {} differ, largest {:.3e}, relative {:.3e}{}\n", d.name, d.different, d.count, d.max_absolute, d.max_relative, d.mismatch.empty() ? "" : "  " + d.mismatch);
-  if (const auto* w = c.worst()) text += fmt::format("worst   {} ({}): relative {:.3e}\n", w->name, w->op, w->max_relative);
-  if (const auto* b = c.first_bad()) text += fmt::format("first bad node  {} ({}) {}\n", b->name, b->op, b->place);
+  std::string text = fmt::format("{} against {}: {} (rtol {}, atol {}; {} values compared)\n",
+                                 c.left, c.right, c.equal() ? "equal" : "not equal",
+                                 c.tolerance.rtol, c.tolerance.atol, c.layers.size());
+  for (const auto& d : c.outputs)
+    text += fmt::format("output  {:<30} {} of {} differ, largest {:.3e}, relative {:.3e}{}\n",
+                        d.name, d.different, d.count, d.max_absolute, d.max_relative,
+                        d.mismatch.empty() ? "" : "  " + d.mismatch);
+  if (const auto* w = c.worst())
+    text += fmt::format("worst   {} ({}): relative {:.3e}\n", w->name, w->op, w->max_relative);
+  if (const auto* b = c.first_bad())
+    text += fmt::format("first bad node  {} ({}) {}\n", b->name, b->op, b->place);
   return text;
 }
 
@@ -88,7 +104,8 @@ Result<Answer> run(const Options& options, Context& context) {
   open.backend = context.options.backend;
   const migrate::Session s = TENON_TRY(migrate::open_session(options.model, open));
   const Datums inputs = TENON_TRY(inputs_for(options, s, context.options.seed));
-  ThreadPool pool(context.options.num_threads > 0 ? context.options.num_threads : usable_processors());
+  ThreadPool pool(context.options.num_threads > 0 ? context.options.num_threads
+                                                  : usable_processors());
   const Expected expected = TENON_TRY(expected_of(options, s, inputs, context, pool));
   migrate::Tolerance tolerance = migrate::tolerance_for(context.options.precision);
   if (options.rtol >= 0) tolerance.rtol = options.rtol;
@@ -97,7 +114,8 @@ Result<Answer> run(const Options& options, Context& context) {
   migrate::Comparison c = migrate::compare(got, expected.values, s.output_names, tolerance);
   c.left = context.options.backend;
   c.right = expected.label;
-  if (c.outputs.empty()) return invalid("{} has none of the outputs of {}", expected.label, options.model);
+  if (c.outputs.empty())
+    return invalid("{} has none of the outputs of {}", expected.label, options.model);
   return Answer{.json = c.json(), .text = text_of(c), .yes = c.equal()};
 }
 
@@ -109,7 +127,8 @@ Runner declare(CLI::App& app) {
   add_named_files(app, "--input", options->inputs, "a value for an input; the others are invented");
   add_named_shapes(app, "--shape", options->shapes, "sizes of an input");
   app.add_option("--rtol", options->rtol, "relative tolerance");
-  app.add_option("--atol", options->atol, "absolute tolerance, in units of the largest expected value where that is over 1");
+  app.add_option("--atol", options->atol,
+                 "absolute tolerance, in units of the largest expected value where that is over 1");
   return [options](Context& context) { return run(*options, context); };
 }
 
@@ -118,7 +137,9 @@ Runner declare(CLI::App& app) {
 Command verify_command() {
   return {.name = "verify",
           .summary = "compare two engines, files or precisions, layer by layer",
-          .examples = {"tenon verify model.onnx --against onnxruntime", "tenon verify model.onnx --against reference --json", "tenon verify model.tenon model.onnx"},
+          .examples = {"tenon verify model.onnx --against onnxruntime",
+                       "tenon verify model.onnx --against reference --json",
+                       "tenon verify model.tenon model.onnx"},
           .declare = declare};
 }
 

@@ -20,9 +20,12 @@ namespace fs = std::filesystem;
 constexpr std::uintmax_t kMaxCacheBytes = std::uintmax_t{256} << 20;
 
 fs::path cache_folder() {
-  if (const char* chosen = std::getenv("TENON_KERNEL_CACHE")) return std::string_view(chosen) == "off" ? fs::path() : fs::path(chosen);
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg) return fs::path(xdg) / "tenon" / "kernels";
-  if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "tenon" / "kernels";
+  if (const char* chosen = std::getenv("TENON_KERNEL_CACHE"))
+    return std::string_view(chosen) == "off" ? fs::path() : fs::path(chosen);
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg)
+    return fs::path(xdg) / "tenon" / "kernels";
+  if (const char* home = std::getenv("HOME"); home && *home)
+    return fs::path(home) / ".cache" / "tenon" / "kernels";
   return {};
 }
 
@@ -33,8 +36,8 @@ fs::path own_folder() {
   return fs::path(info.dli_fname).parent_path();
 }
 
-// The module beside the program, beside its libraries (a user's program loads libtenon.so from elsewhere), or where
-// the build left it.
+// The module beside the program, beside its libraries (a user's program loads libtenon.so from
+// elsewhere), or where the build left it.
 Result<EmitFunction> load_module() {
   std::vector<fs::path> places;
   if (const char* chosen = std::getenv("TENON_LLVM_MODULE")) places.emplace_back(chosen);
@@ -46,7 +49,10 @@ Result<EmitFunction> load_module() {
   places.emplace_back(TENON_LLVM_MODULE_PATH);
   std::string tried;
   for (const fs::path& p : places) {
-    if (!fs::exists(p, ignored)) { tried += " " + p.string(); continue; }
+    if (!fs::exists(p, ignored)) {
+      tried += " " + p.string();
+      continue;
+    }
     void* handle = dlopen(p.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) return io_error("the code generator does not load: {}", dlerror());
     if (void* f = dlsym(handle, kEmitSymbol)) return reinterpret_cast<EmitFunction>(f);
@@ -92,7 +98,8 @@ struct KernelCache::State {
     if (!emit) emit = TENON_TRY(load_module());
     const auto start = std::chrono::steady_clock::now();
     std::string object, problem;
-    if (!emit(nest, {isa}, object, problem)) return unsupported("no code for a kernel: {} ({})", problem, nest.text());
+    if (!emit(nest, {isa}, object, problem))
+      return unsupported("no code for a kernel: {} ({})", problem, nest.text());
     ++num_compiled;
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     TENON_LOG("codegen", 1, "compiled {} for {}", key, name(isa));
@@ -100,7 +107,8 @@ struct KernelCache::State {
     if (!disk.empty()) {
       std::error_code e;
       fs::create_directories(disk, e);
-      if (write_file_atomic(disk / file, object).ok() && num_compiled % 64 == 1) trim(disk);  // a full disk only loses the cache
+      if (write_file_atomic(disk / file, object).ok() && num_compiled % 64 == 1)
+        trim(disk);  // a full disk only loses the cache
     }
     return object;
   }
@@ -113,7 +121,9 @@ KernelCache& KernelCache::instance() {
   return cache;
 }
 
-std::string kernel_key(const LoopNest& nest, Isa isa) { return sha256(nest.text()).substr(0, 32) + "-" + std::string(name(isa)); }
+std::string kernel_key(const LoopNest& nest, Isa isa) {
+  return sha256(nest.text()).substr(0, 32) + "-" + std::string(name(isa));
+}
 
 Result<LoadedLoop> KernelCache::get(const LoopNest& nest, Isa isa) {
   const std::string key = kernel_key(nest, isa);

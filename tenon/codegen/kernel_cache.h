@@ -19,8 +19,8 @@ struct LoadedLoop {
 };
 
 /// All kernels of the process, by content: the nest's text and the instruction set. Safe under
-/// threads and concurrent processes. The disk cache lies in $TENON_KERNEL_CACHE ("off": none), else in
-/// the user's cache folder; beyond 256 MiB the oldest objects go.
+/// threads and concurrent processes. The disk cache lies in $TENON_KERNEL_CACHE ("off": none), else
+/// in the user's cache folder; beyond 256 MiB the oldest objects go.
 class KernelCache {
  public:
   static KernelCache& instance();

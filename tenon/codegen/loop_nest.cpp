@@ -21,8 +21,10 @@ class ExprText {
     if (auto it = seen_.find(e.id()); it != seen_.end()) return it->second;
     std::string args;
     for (const Expr& a : n.args) args += visit(a) + ",";
-    if (n.op == ScalarOp::constant) args = is_floating(n.dtype) ? fmt::format("{:a}", n.number) : fmt::format("{}", n.integer);
-    if (n.op == ScalarOp::cast) args += fmt::format("{}{}", static_cast<int>(n.overflow), static_cast<int>(n.rounding));
+    if (n.op == ScalarOp::constant)
+      args = is_floating(n.dtype) ? fmt::format("{:a}", n.number) : fmt::format("{}", n.integer);
+    if (n.op == ScalarOp::cast)
+      args += fmt::format("{}{}", static_cast<int>(n.overflow), static_cast<int>(n.rounding));
     const std::string id = fmt::format("t{}", seen_.size());
     body_ += fmt::format("{}={}:{}({});", id, name(n.op), name(n.dtype), args);
     seen_.emplace(e.id(), id);
@@ -32,7 +34,9 @@ class ExprText {
   std::string body_;
 };
 
-std::string operand_text(const LoopOperand& o) { return fmt::format("{}{}", name(o.dtype), "01n"[static_cast<int>(o.inner)]); }
+std::string operand_text(const LoopOperand& o) {
+  return fmt::format("{}{}", name(o.dtype), "01n"[static_cast<int>(o.inner)]);
+}
 
 bool walks_as_one(const LoopAxes& axes, std::size_t outer, std::size_t inner) {
   for (const auto& s : axes.strides)
@@ -49,7 +53,8 @@ void erase_axis(LoopAxes& axes, std::size_t i) {
 }  // namespace
 
 std::string LoopNest::text() const {
-  std::string out = fmt::format("v1 axes {} reduced {} combine {} in", num_axes, num_reduced, static_cast<int>(combine));
+  std::string out = fmt::format("v1 axes {} reduced {} combine {} in", num_axes, num_reduced,
+                                static_cast<int>(combine));
   for (const LoopOperand& o : inputs) out += " " + operand_text(o);
   out += " out";
   for (const LoopOperand& o : outputs) out += " " + operand_text(o);
@@ -67,7 +72,8 @@ LoopAxes merged(const LoopAxes& given) {
     erase_axis(axes, i);
   }
   for (std::size_t i = axes.sizes.size(); i-- > 1;) {
-    if (i == kept() || !walks_as_one(axes, i - 1, i)) continue;  // a kept and a reduced axis never merge
+    if (i == kept() || !walks_as_one(axes, i - 1, i))
+      continue;  // a kept and a reduced axis never merge
     if (i >= kept()) --axes.num_reduced;
     axes.sizes[i] *= axes.sizes[i - 1];
     erase_axis(axes, i - 1);

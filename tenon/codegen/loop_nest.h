@@ -1,10 +1,11 @@
 // The kernel IR: one perfect loop nest that evaluates scalar expressions over strided operands.
 //
 //   for i0 in [begin, end): for i1 < sizes[1]: ...            kept axes
-//     acc = start;  for r0 < sizes[k]: ... acc = combine(acc, expr(inputs))     reduced axes, if any
-//     out[i0, i1, ...] = post(acc, inputs without reduced axes)
+//     acc = start;  for r0 < sizes[k]: ... acc = combine(acc, expr(inputs))     reduced axes, if
+//     any out[i0, i1, ...] = post(acc, inputs without reduced axes)
 //
-// Sizes and strides are arguments of the kernel, so one kernel serves every shape of the same pattern.
+// Sizes and strides are arguments of the kernel, so one kernel serves every shape of the same
+// pattern.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +44,9 @@ struct LoopNest {
 
 /// Arguments: operand pointers (inputs, outputs), sizes[num_axes], strides[operand][num_axes] in
 /// elements (outputs have stride 0 along reduced axes), and the range of axis 0 to run.
-using LoopFunction = void (*)(const std::byte* const* inputs, std::byte* const* outputs, const std::int64_t* sizes,
-                              const std::int64_t* strides, std::int64_t begin, std::int64_t end);
+using LoopFunction = void (*)(const std::byte* const* inputs, std::byte* const* outputs,
+                              const std::int64_t* sizes, const std::int64_t* strides,
+                              std::int64_t begin, std::int64_t end);
 
 /// Concrete axes of a nest: sizes and the strides of each operand, kept axes first.
 struct LoopAxes {
@@ -53,8 +55,8 @@ struct LoopAxes {
   int num_reduced = 0;
 };
 
-/// Merges neighbouring axes that every operand walks as one, drops axes of size 1, and keeps at least
-/// one kept axis. The result is what LoopNest and LoopFunction want.
+/// Merges neighbouring axes that every operand walks as one, drops axes of size 1, and keeps at
+/// least one kept axis. The result is what LoopNest and LoopFunction want.
 LoopAxes merged(const LoopAxes& axes);
 
 }  // namespace tenon::codegen

@@ -1,4 +1,5 @@
-// Loads the native objects that kernels are: position-independent ELF relocatables, without a linker.
+// Loads the native objects that kernels are: position-independent ELF relocatables, without a
+// linker.
 #pragma once
 
 #include <memory>
@@ -13,8 +14,8 @@ namespace tenon::codegen {
 class NativeObject {
  public:
   /// Places the sections of an x86-64 ELF relocatable in memory, resolves its relocations (external
-  /// symbols: a fixed list of functions of libm) and seals the code. invalid: a malformed or foreign
-  /// object; every offset is checked, for objects come from files.
+  /// symbols: a fixed list of functions of libm) and seals the code. invalid: a malformed or
+  /// foreign object; every offset is checked, for objects come from files.
   static Result<std::shared_ptr<const NativeObject>> load(std::string_view bytes);
   ~NativeObject();
   NativeObject(const NativeObject&) = delete;
@@ -26,6 +27,7 @@ class NativeObject {
  private:
   NativeObject() = default;
   struct Loader;
+  class Linker;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
   std::vector<std::pair<std::string, std::size_t>> symbols_;  // name -> offset

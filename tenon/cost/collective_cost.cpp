@@ -76,14 +76,10 @@ double all_reduce_seconds(const GroupLinks& g, double bytes, Algorithm algorithm
   if (g.size <= 1 || bytes <= 0) return 0;
   if (g.nodes == 1) return ring_seconds(g, bytes);
   switch (algorithm) {
-    case Algorithm::ring:
-      return ring_seconds(g, bytes);
-    case Algorithm::tree:
-      return tree_seconds(g, bytes);
-    case Algorithm::hierarchical:
-      return hierarchical_seconds(g, bytes);
-    case Algorithm::automatic:
-      break;
+    case Algorithm::ring: return ring_seconds(g, bytes);
+    case Algorithm::tree: return tree_seconds(g, bytes);
+    case Algorithm::hierarchical: return hierarchical_seconds(g, bytes);
+    case Algorithm::automatic: break;
   }
   return std::min({ring_seconds(g, bytes), tree_seconds(g, bytes), hierarchical_seconds(g, bytes)});
 }

@@ -20,14 +20,11 @@ constexpr double kFullTile = 256 * 128;
 double bytes_per_element(Precision precision) {
   switch (precision) {
     case Precision::fp32:
-    case Precision::tf32:
-      return 4;
+    case Precision::tf32: return 4;
     case Precision::bf16:
-    case Precision::fp16:
-      return 2;
+    case Precision::fp16: return 2;
     case Precision::fp8:
-    case Precision::int8:
-      return 1;
+    case Precision::int8: return 1;
   }
   return 2;
 }

@@ -318,20 +318,13 @@ Json box_json(const Quad& box) {
 Result<Answer> decode_answer(const RecipeOutput& recipe, const NamedTensors& outputs,
                              const Source& source, std::vector<Quad>* found) {
   switch (recipe.decoder) {
-    case Decoder::classes:
-      return classes(recipe, outputs, source);
-    case Decoder::boxes:
-      return boxes(recipe, outputs, source, found);
-    case Decoder::ctc:
-      return ctc(recipe, outputs);
-    case Decoder::text:
-      return text(recipe, outputs);
-    case Decoder::embedding:
-      return embedding(recipe, outputs, source);
-    case Decoder::mask:
-      return mask(recipe, outputs, source);
-    case Decoder::raw:
-      break;
+    case Decoder::classes: return classes(recipe, outputs, source);
+    case Decoder::boxes: return boxes(recipe, outputs, source, found);
+    case Decoder::ctc: return ctc(recipe, outputs);
+    case Decoder::text: return text(recipe, outputs);
+    case Decoder::embedding: return embedding(recipe, outputs, source);
+    case Decoder::mask: return mask(recipe, outputs, source);
+    case Decoder::raw: break;
   }
   return raw(outputs);
 }

@@ -43,20 +43,13 @@ class Arrays : public Source {
 
 std::optional<DType> idx_type(unsigned code) {
   switch (code) {
-    case 0x08:
-      return DType::u8;
-    case 0x09:
-      return DType::i8;
-    case 0x0b:
-      return DType::i16;
-    case 0x0c:
-      return DType::i32;
-    case 0x0d:
-      return DType::f32;
-    case 0x0e:
-      return DType::f64;
-    default:
-      return std::nullopt;
+    case 0x08: return DType::u8;
+    case 0x09: return DType::i8;
+    case 0x0b: return DType::i16;
+    case 0x0c: return DType::i32;
+    case 0x0d: return DType::f32;
+    case 0x0e: return DType::f64;
+    default: return std::nullopt;
   }
 }
 

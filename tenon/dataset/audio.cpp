@@ -60,26 +60,19 @@ float mu_law(std::uint8_t code) {
 
 float sample_at(const std::byte* p, const Format& f) {
   switch (f.tag) {
-    case kFloat:
-      return f.bits == 32 ? load<float>(p) : static_cast<float>(load<double>(p));
-    case kALaw:
-      return a_law(load<std::uint8_t>(p));
-    case kMuLaw:
-      return mu_law(load<std::uint8_t>(p));
-    default:
-      break;
+    case kFloat: return f.bits == 32 ? load<float>(p) : static_cast<float>(load<double>(p));
+    case kALaw: return a_law(load<std::uint8_t>(p));
+    case kMuLaw: return mu_law(load<std::uint8_t>(p));
+    default: break;
   }
   switch (f.bits) {
-    case 8:
-      return (load<std::uint8_t>(p) - 128) / 128.0f;
-    case 16:
-      return load<std::int16_t>(p) / 32768.0f;
+    case 8: return (load<std::uint8_t>(p) - 128) / 128.0f;
+    case 16: return load<std::int16_t>(p) / 32768.0f;
     case 24: {
       const int low = load<std::uint16_t>(p), high = load<std::int8_t>(p + 2);
       return static_cast<float>(high * 65536 + low) / 8388608.0f;
     }
-    default:
-      return static_cast<float>(load<std::int32_t>(p)) / 2147483648.0f;
+    default: return static_cast<float>(load<std::int32_t>(p)) / 2147483648.0f;
   }
 }
 

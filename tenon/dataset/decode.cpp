@@ -32,15 +32,13 @@ Result<Tensor> joined(const NamedTensors& outputs, const std::vector<std::string
 // Columns 0..3 of a row to corners.
 Detection corners(const float* b, BoxFormat format) {
   switch (format) {
-    case BoxFormat::xywh:
-      return {b[0], b[1], b[0] + b[2], b[1] + b[3]};
+    case BoxFormat::xywh: return {b[0], b[1], b[0] + b[2], b[1] + b[3]};
     case BoxFormat::cxcywh:
     case BoxFormat::yolo:
     case BoxFormat::anchors:
       return {b[0] - b[2] / 2, b[1] - b[3] / 2, b[0] + b[2] / 2, b[1] + b[3] / 2};
     case BoxFormat::map:
-    case BoxFormat::xyxy:
-      break;
+    case BoxFormat::xyxy: break;
   }
   return {b[0], b[1], b[2], b[3]};
 }

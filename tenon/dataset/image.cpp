@@ -26,11 +26,22 @@ using Bytes = std::span<const std::byte>;
 constexpr Format kFormats[] = {
     {is_png, decode_png, png_info},
     {is_jpeg, decode_jpeg, jpeg_info},
-    {[](Bytes b) { return b.size() >= 12 && starts_with(b, "RIFF") && starts_with(b.subspan(8), "WEBP"); }, decode_webp, webp_info},
-    {[](Bytes b) { return starts_with(b, {"II*\0", 4}) || starts_with(b, {"MM\0*", 4}); }, decode_tiff, tiff_info},
-    {[](Bytes b) { return starts_with(b, {"\0\0\0\x0cjP  ", 8}) || starts_with(b, "\xff\x4f\xff\x51"); }, decode_jpeg2000, jpeg2000_info},
+    {[](Bytes b) {
+       return b.size() >= 12 && starts_with(b, "RIFF") && starts_with(b.subspan(8), "WEBP");
+     },
+     decode_webp, webp_info},
+    {[](Bytes b) { return starts_with(b, {"II*\0", 4}) || starts_with(b, {"MM\0*", 4}); },
+     decode_tiff, tiff_info},
+    {[](Bytes b) {
+       return starts_with(b, {"\0\0\0\x0cjP  ", 8}) || starts_with(b, "\xff\x4f\xff\x51");
+     },
+     decode_jpeg2000, jpeg2000_info},
     {[](Bytes b) { return starts_with(b, "BM"); }, decode_bmp, bmp_info},
-    {[](Bytes b) { return b.size() > 2 && b[0] == std::byte{'P'} && b[1] >= std::byte{'1'} && b[1] <= std::byte{'6'}; }, decode_pnm, pnm_info},
+    {[](Bytes b) {
+       return b.size() > 2 && b[0] == std::byte{'P'} && b[1] >= std::byte{'1'} &&
+              b[1] <= std::byte{'6'};
+     },
+     decode_pnm, pnm_info},
 };
 
 Result<const Format*> format_of(Bytes bytes) {
@@ -56,16 +67,24 @@ Image make_image(int width, int height, int channels) {
   return image;
 }
 
-Result<ImageInfo> checked_info(std::int64_t width, std::int64_t height, int channels, ImageLimits limits) {
+Result<ImageInfo> checked_info(std::int64_t width, std::int64_t height, int channels,
+                               ImageLimits limits) {
   constexpr std::int64_t kMaxSide = 1 << 20;
-  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide) return invalid("a picture of {}x{} pixels", width, height);
-  if (width * height > limits.max_pixels) return invalid("a picture of {}x{} pixels is larger than the {} allowed", width, height, limits.max_pixels);
+  if (width < 1 || height < 1 || width > kMaxSide || height > kMaxSide)
+    return invalid("a picture of {}x{} pixels", width, height);
+  if (width * height > limits.max_pixels)
+    return invalid("a picture of {}x{} pixels is larger than the {} allowed", width, height,
+                   limits.max_pixels);
   return ImageInfo{static_cast<int>(width), static_cast<int>(height), channels};
 }
 
-Result<Image> decode_image(std::span<const std::byte> bytes, ImageLimits limits) { return TENON_TRY(format_of(bytes))->decode(bytes, limits); }
+Result<Image> decode_image(std::span<const std::byte> bytes, ImageLimits limits) {
+  return TENON_TRY(format_of(bytes))->decode(bytes, limits);
+}
 
-Result<ImageInfo> image_info(std::span<const std::byte> bytes, ImageLimits limits) { return TENON_TRY(format_of(bytes))->info(bytes, limits); }
+Result<ImageInfo> image_info(std::span<const std::byte> bytes, ImageLimits limits) {
+  return TENON_TRY(format_of(bytes))->info(bytes, limits);
+}
 
 Status check_region(Rect r, int width, int height) {
   if (r.x < 0 || r.y < 0 || r.width <= 0 || r.height <= 0 || r.width > width - r.x ||

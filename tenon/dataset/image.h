@@ -1,5 +1,5 @@
-// Pictures in memory, read from PNG, JPEG, WebP, TIFF, JPEG 2000, BMP and portable anymaps, written as
-// PNG.
+// Pictures in memory, read from PNG, JPEG, WebP, TIFF, JPEG 2000, BMP and portable anymaps, written
+// as PNG.
 #pragma once
 
 #include <cstdint>

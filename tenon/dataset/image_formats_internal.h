@@ -19,7 +19,8 @@ Result<Image> decode_bmp(std::span<const std::byte> bytes, ImageLimits limits);
 Result<ImageInfo> pnm_info(std::span<const std::byte> bytes, ImageLimits limits);
 Result<Image> decode_pnm(std::span<const std::byte> bytes, ImageLimits limits);
 /// The sizes from a header, refused when they are not positive or more pixels than `limits` allow.
-Result<ImageInfo> checked_info(std::int64_t width, std::int64_t height, int channels, ImageLimits limits);
+Result<ImageInfo> checked_info(std::int64_t width, std::int64_t height, int channels,
+                               ImageLimits limits);
 /// An error unless `region` is not empty and lies inside width x height.
 Status check_region(Rect region, int width, int height);
 

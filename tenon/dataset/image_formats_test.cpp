@@ -21,7 +21,9 @@ const std::map<std::string, Tensor>& files() {
 
 std::span<const std::byte> bytes_of(const Tensor& t) { return {t.raw(), t.bytes()}; }
 
-std::span<const std::byte> bytes_of(const std::string& s) { return std::as_bytes(std::span(s.data(), s.size())); }
+std::span<const std::byte> bytes_of(const std::string& s) {
+  return std::as_bytes(std::span(s.data(), s.size()));
+}
 
 template <class F>
 void for_each_file(F&& f) {
@@ -50,7 +52,10 @@ TEST(ImageFormats, ACutOffFileIsAnErrorOrAPictureOfItsSize) {
     const auto whole = bytes_of(data);
     for (std::size_t n = 0; n < whole.size(); n += 1 + whole.size() / 40) {
       const auto image = decode_image(whole.first(n));
-      if (image.ok()) EXPECT_EQ(image->pixels.size(), static_cast<std::size_t>(files().at(name + ".pixels").count())) << name << " cut at " << n;
+      if (image.ok())
+        EXPECT_EQ(image->pixels.size(),
+                  static_cast<std::size_t>(files().at(name + ".pixels").count()))
+            << name << " cut at " << n;
     }
     EXPECT_FALSE(decode_image(whole.first(whole.size() / 4)).ok()) << name;
   });
@@ -67,7 +72,9 @@ TEST(ImageFormats, DamageIsRefusedOrSurvived) {
 }
 
 TEST(ImageFormats, HugeSizesAreRefusedBeforeAllocation) {
-  for (const std::string& text : {std::string("P6\n900000 900000\n255\n"), std::string("P5 100000000 1 255 "), std::string("P2\n2000 2000\n255\n1 2 3")})
+  for (const std::string& text :
+       {std::string("P6\n900000 900000\n255\n"), std::string("P5 100000000 1 255 "),
+        std::string("P2\n2000 2000\n255\n1 2 3")})
     EXPECT_FALSE(decode_image(bytes_of(text)).ok()) << text;
 }
 

@@ -40,9 +40,15 @@ OPJ_BOOL on_seek(OPJ_OFF_T at, void* data) {
   return OPJ_TRUE;
 }
 
-struct StreamCloser { void operator()(opj_stream_t* s) const { opj_stream_destroy(s); } };
-struct CodecCloser { void operator()(opj_codec_t* c) const { opj_destroy_codec(c); } };
-struct ImageCloser { void operator()(opj_image_t* i) const { opj_image_destroy(i); } };
+struct StreamCloser {
+  void operator()(opj_stream_t* s) const { opj_stream_destroy(s); }
+};
+struct CodecCloser {
+  void operator()(opj_codec_t* c) const { opj_destroy_codec(c); }
+};
+struct ImageCloser {
+  void operator()(opj_image_t* i) const { opj_image_destroy(i); }
+};
 
 // A decoder with the header read.
 struct Session {
@@ -53,7 +59,8 @@ struct Session {
 };
 
 Status start(Session& s) {
-  const bool bare = s.source.bytes.size() >= 4 && std::memcmp(s.source.bytes.data(), "\xff\x4f\xff\x51", 4) == 0;
+  const bool bare =
+      s.source.bytes.size() >= 4 && std::memcmp(s.source.bytes.data(), "\xff\x4f\xff\x51", 4) == 0;
   s.stream.reset(opj_stream_default_create(OPJ_TRUE));
   s.codec.reset(opj_create_decompress(bare ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
   if (!s.stream || !s.codec) return error(Code::out_of_memory, "no memory for a JPEG 2000 decoder");
@@ -65,24 +72,30 @@ Status start(Session& s) {
   opj_dparameters_t parameters;
   opj_set_default_decoder_parameters(&parameters);
   opj_image_t* header = nullptr;
-  const bool ok = opj_setup_decoder(s.codec.get(), &parameters) && opj_read_header(s.stream.get(), s.codec.get(), &header);
+  const bool ok = opj_setup_decoder(s.codec.get(), &parameters) &&
+                  opj_read_header(s.stream.get(), s.codec.get(), &header);
   s.image.reset(header);
-  if (!ok || !header || header->numcomps == 0) return invalid("the JPEG 2000 header is corrupt or cut off");
+  if (!ok || !header || header->numcomps == 0)
+    return invalid("the JPEG 2000 header is corrupt or cut off");
   return {};
 }
 
 Result<ImageInfo> info_of(const opj_image_t& image, ImageLimits limits) {
   const auto& first = image.comps[0];
-  if (image.numcomps > 4) return unsupported("a JPEG 2000 picture of {} components", image.numcomps);
+  if (image.numcomps > 4)
+    return unsupported("a JPEG 2000 picture of {} components", image.numcomps);
   for (OPJ_UINT32 c = 0; c < image.numcomps; ++c)
-    if (image.comps[c].dx != first.dx || image.comps[c].dy != first.dy) return unsupported("a JPEG 2000 picture whose components differ in size");
+    if (image.comps[c].dx != first.dx || image.comps[c].dy != first.dy)
+      return unsupported("a JPEG 2000 picture whose components differ in size");
   return checked_info(first.w, first.h, static_cast<int>(image.numcomps), limits);
 }
 
 // Samples of any depth and sign brought to 8 bits.
 std::uint8_t to_byte(const opj_image_comp_t& c, std::size_t i) {
   const std::int64_t v = c.data[i] + (c.sgnd ? std::int64_t{1} << (c.prec - 1) : 0);
-  const std::int64_t scaled = c.prec > 8 ? v >> (c.prec - 8) : c.prec < 8 ? v * 255 / ((std::int64_t{1} << c.prec) - 1) : v;
+  const std::int64_t scaled = c.prec > 8   ? v >> (c.prec - 8)
+                              : c.prec < 8 ? v * 255 / ((std::int64_t{1} << c.prec) - 1)
+                                           : v;
   return static_cast<std::uint8_t>(std::clamp<std::int64_t>(scaled, 0, 255));
 }
 
@@ -98,15 +111,23 @@ Result<Image> decode_jpeg2000(std::span<const std::byte> bytes, ImageLimits limi
   Session s{.source = {bytes}, .stream = nullptr, .codec = nullptr, .image = nullptr};
   TENON_TRY(start(s));
   const ImageInfo info = TENON_TRY(info_of(*s.image, limits));
-  if (!opj_decode(s.codec.get(), s.stream.get(), s.image.get()) || !opj_end_decompress(s.codec.get(), s.stream.get())) return invalid("the JPEG 2000 data are corrupt or cut off");
-  if (s.image->color_space == OPJ_CLRSPC_SYCC || s.image->color_space == OPJ_CLRSPC_CMYK) return unsupported("a JPEG 2000 picture that is neither grey nor RGB");
+  if (!opj_decode(s.codec.get(), s.stream.get(), s.image.get()) ||
+      !opj_end_decompress(s.codec.get(), s.stream.get()))
+    return invalid("the JPEG 2000 data are corrupt or cut off");
+  if (s.image->color_space == OPJ_CLRSPC_SYCC || s.image->color_space == OPJ_CLRSPC_CMYK)
+    return unsupported("a JPEG 2000 picture that is neither grey nor RGB");
   Image image = make_image(info.width, info.height, info.channels);
-  const std::size_t count = static_cast<std::size_t>(info.width) * static_cast<std::size_t>(info.height);
+  const std::size_t count =
+      static_cast<std::size_t>(info.width) * static_cast<std::size_t>(info.height);
   for (int c = 0; c < info.channels; ++c) {
     const opj_image_comp_t& component = s.image->comps[c];
-    if (!component.data || component.w != static_cast<OPJ_UINT32>(info.width) || component.h != static_cast<OPJ_UINT32>(info.height) || component.prec < 1 || component.prec > 31)
+    if (!component.data || component.w != static_cast<OPJ_UINT32>(info.width) ||
+        component.h != static_cast<OPJ_UINT32>(info.height) || component.prec < 1 ||
+        component.prec > 31)
       return invalid("the JPEG 2000 data are corrupt or cut off");
-    for (std::size_t i = 0; i < count; ++i) image.pixels[i * static_cast<std::size_t>(info.channels) + static_cast<std::size_t>(c)] = to_byte(component, i);
+    for (std::size_t i = 0; i < count; ++i)
+      image.pixels[i * static_cast<std::size_t>(info.channels) + static_cast<std::size_t>(c)] =
+          to_byte(component, i);
   }
   return image;
 }

@@ -205,18 +205,10 @@ RecipeInput read_input(Reading& reading, const std::string& name, const Json& ta
   choose(r, "kind", {"image", "audio", "text", "tensor"}, input.kind);
   read_dtype(r, input.dtype);
   switch (input.kind) {
-    case InputKind::image:
-      read_image(r, input.image);
-      break;
-    case InputKind::audio:
-      read_audio(r, input.audio);
-      break;
-    case InputKind::text:
-      read_text(reading, r, input.text);
-      break;
-    case InputKind::tensor:
-      read_tensor(r, input.dtype, input.tensor);
-      break;
+    case InputKind::image: read_image(r, input.image); break;
+    case InputKind::audio: read_audio(r, input.audio); break;
+    case InputKind::text: read_text(reading, r, input.text); break;
+    case InputKind::tensor: read_tensor(r, input.dtype, input.tensor); break;
   }
   r.finish();
   return input;

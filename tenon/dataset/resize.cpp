@@ -71,17 +71,10 @@ Image filter_columns(const Image& in, int width, const Taps& t, int first_row, i
   for (int y = 0; y < rows; ++y) {
     const std::uint8_t* from = in.row(first_row + y);
     switch (in.channels) {
-      case 1:
-        filter_row<1>(from, out.row(y), width, t);
-        break;
-      case 2:
-        filter_row<2>(from, out.row(y), width, t);
-        break;
-      case 3:
-        filter_row<3>(from, out.row(y), width, t);
-        break;
-      default:
-        filter_row<4>(from, out.row(y), width, t);
+      case 1: filter_row<1>(from, out.row(y), width, t); break;
+      case 2: filter_row<2>(from, out.row(y), width, t); break;
+      case 3: filter_row<3>(from, out.row(y), width, t); break;
+      default: filter_row<4>(from, out.row(y), width, t);
     }
   }
   return out;
@@ -169,14 +162,10 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
   TENON_CHECK(width > 0 && height > 0 && image.width > 0 && image.height > 0, "{}x{} to {}x{}",
               image.width, image.height, width, height);
   switch (interpolation) {
-    case Interpolation::nearest:
-      return nearest(image, width, height);
-    case Interpolation::bilinear:
-      return bilinear(image, width, height);
-    case Interpolation::area:
-      return resample(image, width, height, triangle, 1);
-    case Interpolation::bicubic:
-      return resample(image, width, height, cubic, 2);
+    case Interpolation::nearest: return nearest(image, width, height);
+    case Interpolation::bilinear: return bilinear(image, width, height);
+    case Interpolation::area: return resample(image, width, height, triangle, 1);
+    case Interpolation::bicubic: return resample(image, width, height, cubic, 2);
   }
   return image;
 }

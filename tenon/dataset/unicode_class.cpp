@@ -21,27 +21,22 @@ CharClass look_up(std::uint32_t c) {
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-      return CharClass::letter;
+    case UTF8PROC_CATEGORY_LO: return CharClass::letter;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-      return CharClass::number;
+    case UTF8PROC_CATEGORY_NO: return CharClass::number;
     case UTF8PROC_CATEGORY_PC:
     case UTF8PROC_CATEGORY_PD:
     case UTF8PROC_CATEGORY_PS:
     case UTF8PROC_CATEGORY_PE:
     case UTF8PROC_CATEGORY_PI:
     case UTF8PROC_CATEGORY_PF:
-    case UTF8PROC_CATEGORY_PO:
-      return CharClass::punctuation;
-    case UTF8PROC_CATEGORY_MN:
-      return CharClass::mark;
+    case UTF8PROC_CATEGORY_PO: return CharClass::punctuation;
+    case UTF8PROC_CATEGORY_MN: return CharClass::mark;
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_CO:
-      return CharClass::control;
+    case UTF8PROC_CATEGORY_CO: return CharClass::control;
     case UTF8PROC_CATEGORY_MC:
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_SM:
@@ -51,8 +46,7 @@ CharClass look_up(std::uint32_t c) {
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_CS:
-      break;
+    case UTF8PROC_CATEGORY_CS: break;
   }
   return CharClass::other;
 }

@@ -103,14 +103,10 @@ std::size_t llama_word(std::string_view text, int digits) {
 
 std::size_t next_word(std::string_view text, WordPattern pattern) {
   switch (pattern) {
-    case WordPattern::gpt2:
-      return gpt2_word(text);
-    case WordPattern::llama3:
-      return llama_word(text, 3);
-    case WordPattern::qwen2:
-      return llama_word(text, 1);
-    case WordPattern::whole:
-      break;
+    case WordPattern::gpt2: return gpt2_word(text);
+    case WordPattern::llama3: return llama_word(text, 3);
+    case WordPattern::qwen2: return llama_word(text, 1);
+    case WordPattern::whole: break;
   }
   return text.size();
 }

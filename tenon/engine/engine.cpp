@@ -11,18 +11,25 @@
 namespace tenon::engine {
 namespace {
 
-Result<std::unique_ptr<Executable>> assemble(std::unique_ptr<Graph> graph, const Backend& backend, CompileReport& report) {
+Result<std::unique_ptr<Executable>> assemble(std::unique_ptr<Graph> graph, const Backend& backend,
+                                             CompileReport& report) {
   std::vector<CompiledNode> nodes;
   std::map<const Graph*, std::unique_ptr<Executable>> regions;
   for (const Node* node : graph->nodes()) {
     CompiledNode compiled{node, nullptr, {}};
-    if (Verdict v = backend.supports(*node); v) compiled.kernel = TENON_TRY_AT(node->place(), backend.compile(*node));
-    else compiled.fallback_reason = v.reason;
+    if (Verdict v = backend.supports(*node); v)
+      compiled.kernel = TENON_TRY_AT(node->place(), backend.compile(*node));
+    else
+      compiled.fallback_reason = v.reason;
     if (!compiled.kernel)
-      for (const auto& r : node->regions()) regions.emplace(r.get(), TENON_TRY_AT(node->place(), assemble(r->clone(), backend, report)));
+      for (const auto& r : node->regions())
+        regions.emplace(r.get(),
+                        TENON_TRY_AT(node->place(), assemble(r->clone(), backend, report)));
     const std::string label = node->name().empty() ? std::string(node->op().name) : node->name();
-    if (compiled.kernel) report.mapping.emplace_back(label, compiled.kernel->describe());
-    else if (!node->op().has(Trait::control_flow) && !node->op().has(Trait::view)) report.fallbacks.push_back({label, std::string(node->op().name), compiled.fallback_reason});
+    if (compiled.kernel)
+      report.mapping.emplace_back(label, compiled.kernel->describe());
+    else if (!node->op().has(Trait::control_flow) && !node->op().has(Trait::view))
+      report.fallbacks.push_back({label, std::string(node->op().name), compiled.fallback_reason});
     nodes.push_back(std::move(compiled));
   }
   return std::make_unique<Executable>(std::move(graph), std::move(nodes), std::move(regions));
@@ -42,13 +49,15 @@ int count_nodes(const Graph& graph) {
 std::vector<std::string_view> backend_names() { return {"cpu", "reference", "null"}; }
 
 Result<const Backend*> backend_named(std::string_view name) {
-  static const std::array<std::unique_ptr<Backend>, 3> backends = {backends::cpu_backend(), backends::reference_backend(), backends::null_backend()};
+  static const std::array<std::unique_ptr<Backend>, 3> backends = {
+      backends::cpu_backend(), backends::reference_backend(), backends::null_backend()};
   for (const auto& b : backends)
     if (b->name() == name) return b.get();
   return not_found("no backend is named '{}'", name).with_help("use cpu, reference or null");
 }
 
-Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const Backend& backend, const CompileOptions& options, CompileReport* report) {
+Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const Backend& backend,
+                                            const CompileOptions& options, CompileReport* report) {
   const auto start = std::chrono::steady_clock::now();
   CompileReport local;
   CompileReport& r = report ? *report : local;
@@ -57,7 +66,8 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const 
   context.backend = &backend;
   const bool interprets = backend.name() == "reference";  // the oracle runs the graph as it is
   if (!interprets && !options.is_final) {
-    const auto pipeline = options.optimize ? passes::inference_pipeline() : std::vector<std::string_view>{"legalize", "dead_code"};
+    const auto pipeline = options.optimize ? passes::inference_pipeline()
+                                           : std::vector<std::string_view>{"legalize", "dead_code"};
     r.passes = TENON_TRY(passes::run_passes(*graph, pipeline, context, options.disabled_passes));
   }
   r.num_nodes_after = count_nodes(*graph);

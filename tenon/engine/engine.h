@@ -17,8 +17,9 @@ std::vector<std::string_view> backend_names();
 
 struct CompileOptions {
   std::set<std::string, std::less<>> disabled_passes;
-  bool optimize = true;   // false: only what the backend needs to run the graph at all
-  bool is_final = false;  // the graph has been through the passes for this backend already (a bundle)
+  bool optimize = true;  // false: only what the backend needs to run the graph at all
+  bool is_final =
+      false;  // the graph has been through the passes for this backend already (a bundle)
 };
 
 /// A node that the interpreter will run.
@@ -34,8 +35,10 @@ struct CompileReport {
   double seconds = 0;
 };
 
-/// Compiles a graph for a backend. Nodes that it declines run in the interpreter; `report` names them.
-Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const Backend& backend, const CompileOptions& options,
+/// Compiles a graph for a backend. Nodes that it declines run in the interpreter; `report` names
+/// them.
+Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const Backend& backend,
+                                            const CompileOptions& options,
                                             CompileReport* report = nullptr);
 
 }  // namespace tenon::engine

@@ -9,12 +9,14 @@ namespace {
 
 bool equal_tensors(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.dims() != b.dims()) return false;
-  if (a.dtype() == DType::string) return std::ranges::equal(a.data<std::string>(), b.data<std::string>());
+  if (a.dtype() == DType::string)
+    return std::ranges::equal(a.data<std::string>(), b.data<std::string>());
   return a.bytes() == 0 || std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 auto lower(auto& items, std::string_view key) {
-  return std::lower_bound(items.begin(), items.end(), key, [](const auto& item, std::string_view k) { return item.first < k; });
+  return std::lower_bound(items.begin(), items.end(), key,
+                          [](const auto& item, std::string_view k) { return item.first < k; });
 }
 
 }  // namespace
@@ -25,8 +27,10 @@ bool operator==(const Attr& a, const Attr& b) {
   return std::visit(
       [&](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, Tensor>) return false;
-        else return x == *std::get_if<T>(&b.value_);
+        if constexpr (std::is_same_v<T, Tensor>)
+          return false;
+        else
+          return x == *std::get_if<T>(&b.value_);
       },
       a.value_);
 }
@@ -48,8 +52,10 @@ std::string_view name(Attr::Kind kind) {
 
 void Attrs::set(std::string_view key, Attr value) {
   auto it = lower(items_, key);
-  if (it != items_.end() && it->first == key) it->second = std::move(value);
-  else items_.emplace(it, std::string(key), std::move(value));
+  if (it != items_.end() && it->first == key)
+    it->second = std::move(value);
+  else
+    items_.emplace(it, std::string(key), std::move(value));
 }
 
 void Attrs::erase(std::string_view key) {

@@ -13,9 +13,10 @@ namespace tenon {
 class Builder {
  public:
   virtual ~Builder() = default;
-  /// Outputs of `op`. `num_outputs` is needed only where inference cannot tell (split); -1 otherwise.
-  virtual Values call(const Operator& op, Values inputs, Attrs attrs = {}, std::vector<std::unique_ptr<Graph>> regions = {},
-                      int num_outputs = -1) = 0;
+  /// Outputs of `op`. `num_outputs` is needed only where inference cannot tell (split); -1
+  /// otherwise.
+  virtual Values call(const Operator& op, Values inputs, Attrs attrs = {},
+                      std::vector<std::unique_ptr<Graph>> regions = {}, int num_outputs = -1) = 0;
   virtual Value* constant(Tensor tensor) = 0;
   /// Finds an operator by name; a check fails when there is none.
   virtual const Operator& op(std::string_view name) const = 0;
@@ -24,18 +25,22 @@ class Builder {
   /// The graph that calls go to.
   virtual Graph& graph() = 0;
   /// Differentiates a region, for the gradient rules of control flow (docs/design_autograd.md). Of
-  /// `region`, y = f(x), the result computes dx from x and dy: its inputs are those of `region`, then
-  /// one dy for each output that is `seeded`; its outputs are the gradients of the inputs that are
-  /// `wanted`, in order, zeros where nothing depends on an input. autograd/ implements it; without it
-  /// the answer is unsupported.
-  virtual Result<std::unique_ptr<Graph>> differentiate(const Graph& region, const std::vector<bool>& seeded, const std::vector<bool>& wanted);
+  /// `region`, y = f(x), the result computes dx from x and dy: its inputs are those of `region`,
+  /// then one dy for each output that is `seeded`; its outputs are the gradients of the inputs that
+  /// are `wanted`, in order, zeros where nothing depends on an input. autograd/ implements it;
+  /// without it the answer is unsupported.
+  virtual Result<std::unique_ptr<Graph>> differentiate(const Graph& region,
+                                                       const std::vector<bool>& seeded,
+                                                       const std::vector<bool>& wanted);
 };
 
 /// Appends to a graph (or inserts before a node), inferring types as it goes.
 class GraphBuilder : public Builder {
  public:
-  GraphBuilder(Graph& graph, const OperatorTable& table, Node* before = nullptr) : graph_(graph), table_(table), before_(before) {}
-  Values call(const Operator& op, Values inputs, Attrs attrs = {}, std::vector<std::unique_ptr<Graph>> regions = {}, int num_outputs = -1) override;
+  GraphBuilder(Graph& graph, const OperatorTable& table, Node* before = nullptr)
+      : graph_(graph), table_(table), before_(before) {}
+  Values call(const Operator& op, Values inputs, Attrs attrs = {},
+              std::vector<std::unique_ptr<Graph>> regions = {}, int num_outputs = -1) override;
   Value* constant(Tensor tensor) override;
   const Operator& op(std::string_view name) const override;
   const Status& status() const override { return status_; }
@@ -43,7 +48,10 @@ class GraphBuilder : public Builder {
   Graph& graph() override { return graph_; }
   const OperatorTable& table() const { return table_; }
   /// Name and origin of the nodes added from now on.
-  void set_origin(std::string name, Origin origin) { name_ = std::move(name); origin_ = std::move(origin); }
+  void set_origin(std::string name, Origin origin) {
+    name_ = std::move(name);
+    origin_ = std::move(origin);
+  }
   void set_insertion_point(Node* before) { before_ = before; }
   /// Takes the error, so that building can go on (importers collect all problems).
   Status take_status() { return std::exchange(status_, Status()); }

@@ -52,11 +52,19 @@ const Attr& Call::attr(std::string_view name) const {
 std::int64_t Call::integer(std::string_view name) const { return *attr(name).get<std::int64_t>(); }
 double Call::real(std::string_view name) const { return *attr(name).get<double>(); }
 bool Call::flag(std::string_view name) const { return *attr(name).get<bool>(); }
-const std::string& Call::text(std::string_view name) const { return *attr(name).get<std::string>(); }
+const std::string& Call::text(std::string_view name) const {
+  return *attr(name).get<std::string>();
+}
 DType Call::dtype(std::string_view name) const { return *attr(name).get<DType>(); }
-const std::vector<std::int64_t>& Call::integers(std::string_view name) const { return *attr(name).get<Attr::Integers>(); }
-const std::vector<double>& Call::reals(std::string_view name) const { return *attr(name).get<Attr::Reals>(); }
-const std::vector<std::string>& Call::texts(std::string_view name) const { return *attr(name).get<Attr::Texts>(); }
+const std::vector<std::int64_t>& Call::integers(std::string_view name) const {
+  return *attr(name).get<Attr::Integers>();
+}
+const std::vector<double>& Call::reals(std::string_view name) const {
+  return *attr(name).get<Attr::Reals>();
+}
+const std::vector<std::string>& Call::texts(std::string_view name) const {
+  return *attr(name).get<Attr::Texts>();
+}
 const Tensor& Call::tensor(std::string_view name) const { return *attr(name).get<Tensor>(); }
 
 std::optional<Tensor> Call::constant(int i) const {
@@ -99,13 +107,15 @@ std::optional<std::vector<std::int64_t>> Call::known_integers(int i) const {
 }
 
 Result<int> Call::axis(std::int64_t axis, int ndim) const {
-  if (axis < -ndim || axis >= ndim) return invalid("{}: axis {} is outside of {} dims", op().name, axis, ndim);
+  if (axis < -ndim || axis >= ndim)
+    return invalid("{}: axis {} is outside of {} dims", op().name, axis, ndim);
   return static_cast<int>(axis < 0 ? axis + ndim : axis);
 }
 
 Dim Call::fresh_dim(std::string_view stem) const {
   // Named after the node, so that inferring twice gives the same symbol.
-  return Dim::symbol(fmt::format("{}_{}${}{}", op().name, stem, node_.graph() ? node_.graph()->symbol_scope() : "", node_.id()));
+  return Dim::symbol(fmt::format("{}_{}${}{}", op().name, stem,
+                                 node_.graph() ? node_.graph()->symbol_scope() : "", node_.id()));
 }
 
 Dim Call::bytes_in() const {
@@ -117,7 +127,8 @@ Dim Call::bytes_in() const {
 
 Dim Call::bytes_out() const {
   Dim total(0);
-  for (int i = 0; i < num_outputs(); ++i) total += bytes_of(*this, out(i), fmt::format("bytes_out{}", i));
+  for (int i = 0; i < num_outputs(); ++i)
+    total += bytes_of(*this, out(i), fmt::format("bytes_out{}", i));
   return total;
 }
 
@@ -129,13 +140,16 @@ void Call::assume(const Dim& left, const Dim& right, std::string_view what) cons
 Error expectation_failed(std::string_view what, std::initializer_list<Type> types) {
   std::string got;
   for (const Type& t : types) got += (got.empty() ? "" : ", ") + t.text();
-  return got.empty() ? invalid("{} does not hold", what) : invalid("{} does not hold for {}", what, got);
+  return got.empty() ? invalid("{} does not hold", what)
+                     : invalid("{} does not hold for {}", what, got);
 }
 
 Error dims_differ(std::string_view what, const Dim& left, const Dim& right) {
   const auto at = what.find(" == ");
-  if (at == std::string_view::npos) return invalid("{}: {} is not {}", what, left.text(), right.text());
-  return invalid("{} is {} but {} is {}", what.substr(0, at), left.text(), what.substr(at + 4), right.text());
+  if (at == std::string_view::npos)
+    return invalid("{}: {} is not {}", what, left.text(), right.text());
+  return invalid("{} is {} but {} is {}", what.substr(0, at), left.text(), what.substr(at + 4),
+                 right.text());
 }
 
 }  // namespace tenon

@@ -15,7 +15,8 @@ namespace tenon {
 class Call {
  public:
   /// The call that `node` is. With `constraints`, undecided conditions are recorded there.
-  explicit Call(const Node& node, std::vector<Constraint>* constraints = nullptr) : node_(node), constraints_(constraints) {}
+  explicit Call(const Node& node, std::vector<Constraint>* constraints = nullptr)
+      : node_(node), constraints_(constraints) {}
   /// The same call on concrete runtime values: in(), constant() and dims() speak of `inputs`.
   Call(const Node& node, const Datums& inputs);
 
@@ -76,19 +77,19 @@ class Call {
 };
 
 /// Fails inference unless `condition`; the message is the condition's text and the given types.
-#define TENON_EXPECT(condition, what, ...)                                            \
-  do {                                                                                \
-    if (!(condition)) return ::tenon::expectation_failed(what, {__VA_ARGS__});        \
+#define TENON_EXPECT(condition, what, ...)                                     \
+  do {                                                                         \
+    if (!(condition)) return ::tenon::expectation_failed(what, {__VA_ARGS__}); \
   } while (false)
 
 /// Fails inference when two dims certainly differ; records a constraint when that is undecided.
 /// `c` must be the Call in scope.
-#define TENON_EXPECT_SAME(left, right, what)                                          \
-  do {                                                                                \
-    const ::tenon::Dim left_ = (left), right_ = (right);                              \
-    const ::tenon::Truth same_ = ::tenon::same(left_, right_);                        \
+#define TENON_EXPECT_SAME(left, right, what)                                           \
+  do {                                                                                 \
+    const ::tenon::Dim left_ = (left), right_ = (right);                               \
+    const ::tenon::Truth same_ = ::tenon::same(left_, right_);                         \
     if (same_ == ::tenon::Truth::no) return ::tenon::dims_differ(what, left_, right_); \
-    if (same_ == ::tenon::Truth::undecided) c.assume(left_, right_, what);            \
+    if (same_ == ::tenon::Truth::undecided) c.assume(left_, right_, what);             \
   } while (false)
 
 Error expectation_failed(std::string_view what, std::initializer_list<Type> types);

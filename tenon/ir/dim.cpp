@@ -53,9 +53,10 @@ class AtomTable {
     return table;
   }
   int intern(Atom atom) {
-    std::string key = atom.kind == AtomKind::symbol
-                          ? atom.name
-                          : fmt::format("{}({},{})", static_cast<int>(atom.kind), atom.a.text(), atom.b.text());
+    std::string key =
+        atom.kind == AtomKind::symbol
+            ? atom.name
+            : fmt::format("{}({},{})", static_cast<int>(atom.kind), atom.a.text(), atom.b.text());
     const std::lock_guard lock(mutex_);
     auto [it, fresh] = ids_.try_emplace(std::move(key), static_cast<int>(atoms_.size()));
     if (fresh) atoms_.push_back(std::move(atom));
@@ -72,7 +73,9 @@ class AtomTable {
   std::deque<Atom> atoms_;
 };
 
-Dim atom_dim(Atom atom) { return DimAccess::make({{Monomial{AtomTable::instance().intern(std::move(atom))}, 1}}); }
+Dim atom_dim(Atom atom) {
+  return DimAccess::make({{Monomial{AtomTable::instance().intern(std::move(atom))}, 1}});
+}
 const Atom& atom(int id) { return AtomTable::instance()[id]; }
 
 std::string atom_text(int id) {
@@ -116,7 +119,10 @@ Split split_by(const Dim& a, const Monomial& by, std::int64_t coefficient) {
   Split s;
   for (const auto& [m, c] : DimAccess::terms(a)) {
     auto q = divide(m, by);
-    if (!q) { s.rest[m] += c; continue; }
+    if (!q) {
+      s.rest[m] += c;
+      continue;
+    }
     const std::int64_t whole = floor_div_int(c, coefficient);
     s.quotient[*q] += whole;
     s.rest[m] += c - whole * coefficient;
@@ -155,7 +161,10 @@ void collect_symbols(const Dim& d, std::set<std::string>& out) {
   for (const auto& [m, c] : DimAccess::terms(d))
     for (int id : m) {
       const Atom& a = atom(id);
-      if (a.kind == AtomKind::symbol) { out.insert(a.name); continue; }
+      if (a.kind == AtomKind::symbol) {
+        out.insert(a.name);
+        continue;
+      }
       collect_symbols(a.a, out);
       collect_symbols(a.b, out);
     }
@@ -168,13 +177,16 @@ class Parser {
   Result<Dim> run() {
     Dim d = TENON_TRY(sum());
     skip();
-    if (at_ != text_.size()) return invalid("dim '{}' has '{}' where it should end", text_, text_.substr(at_));
+    if (at_ != text_.size())
+      return invalid("dim '{}' has '{}' where it should end", text_, text_.substr(at_));
     return d;
   }
 
  private:
   static constexpr int kMaxDepth = 64;
-  void skip() { while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_; }
+  void skip() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+  }
   bool take(char c) {
     skip();
     if (at_ < text_.size() && text_[at_] == c) return ++at_, true;
@@ -184,9 +196,12 @@ class Parser {
     if (++depth_ > kMaxDepth) return invalid("dim text is nested deeper than {}", kMaxDepth);
     Dim d = TENON_TRY(product());
     while (true) {
-      if (take('+')) d = d + TENON_TRY(product());
-      else if (take('-')) d = d - TENON_TRY(product());
-      else break;
+      if (take('+'))
+        d = d + TENON_TRY(product());
+      else if (take('-'))
+        d = d - TENON_TRY(product());
+      else
+        break;
     }
     --depth_;
     return d;
@@ -194,7 +209,10 @@ class Parser {
   Result<Dim> product() {
     Dim d = TENON_TRY(factor());
     while (true) {
-      if (take('*')) { d = d * TENON_TRY(factor()); continue; }
+      if (take('*')) {
+        d = d * TENON_TRY(factor());
+        continue;
+      }
       const bool divides = take('/');
       if (!divides && !take('%')) return d;
       const Dim by = TENON_TRY(factor());
@@ -218,11 +236,15 @@ class Parser {
     if (word == "max" || word == "min" || word == "div") return function_call(word);
     return Dim::symbol(word);
   }
-  static bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '$' || c == '?'; }
+  static bool is_name(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '$' ||
+           c == '?';
+  }
   Result<Dim> number(std::string_view word) {
     std::int64_t v = 0;
     auto [p, ec] = std::from_chars(word.data(), word.data() + word.size(), v);
-    if (ec != std::errc{} || p != word.data() + word.size()) return invalid("dim '{}' holds the bad number '{}'", text_, word);
+    if (ec != std::errc{} || p != word.data() + word.size())
+      return invalid("dim '{}' holds the bad number '{}'", text_, word);
     return Dim(v);
   }
   Result<Dim> function_call(std::string_view word) {
@@ -241,7 +263,9 @@ class Parser {
 
 }  // namespace
 
-Dim Dim::symbol(std::string_view name) { return atom_dim({AtomKind::symbol, std::string(name), {}, {}}); }
+Dim Dim::symbol(std::string_view name) {
+  return atom_dim({AtomKind::symbol, std::string(name), {}, {}});
+}
 
 std::optional<std::string> Dim::symbol_name() const {
   if (!poly_ || poly_->terms.size() != 1) return std::nullopt;
@@ -256,17 +280,22 @@ std::string Dim::text() const {
   std::vector<std::pair<std::string, std::int64_t>> parts;
   std::int64_t constant = 0;
   for (const auto& [m, c] : poly_->terms)
-    if (m.empty()) constant = c;
-    else parts.emplace_back(monomial_text(m), c);
+    if (m.empty())
+      constant = c;
+    else
+      parts.emplace_back(monomial_text(m), c);
   std::sort(parts.begin(), parts.end());
   std::string out;
   for (const auto& [name, c] : parts) {
     const std::int64_t size = c < 0 ? -c : c;
-    if (out.empty()) out += c < 0 ? "-" : "";
-    else out += c < 0 ? " - " : " + ";
+    if (out.empty())
+      out += c < 0 ? "-" : "";
+    else
+      out += c < 0 ? " - " : " + ";
     out += size == 1 ? name : fmt::format("{}*{}", size, name);
   }
-  if (constant) out += fmt::format(" {} {}", constant < 0 ? '-' : '+', constant < 0 ? -constant : constant);
+  if (constant)
+    out += fmt::format(" {} {}", constant < 0 ? '-' : '+', constant < 0 ? -constant : constant);
   return out;
 }
 
@@ -278,7 +307,8 @@ Result<std::int64_t> Dim::evaluate(const Bindings& bindings) const {
     for (int id : m)
       if (__builtin_mul_overflow(product, TENON_TRY(evaluate_atom(id, bindings)), &product))
         return invalid("dim {} overflows 64 bits", text());
-    if (__builtin_add_overflow(total, product, &total)) return invalid("dim {} overflows 64 bits", text());
+    if (__builtin_add_overflow(total, product, &total))
+      return invalid("dim {} overflows 64 bits", text());
   }
   return total;
 }
@@ -296,7 +326,9 @@ Dim Dim::substitute(const std::map<std::string, Dim, std::less<>>& values) const
         continue;
       }
       const Dim x = a.a.substitute(values), y = a.b.substitute(values);
-      product *= a.kind == AtomKind::max ? max(x, y) : a.kind == AtomKind::min ? min(x, y) : floor_div(x, y);
+      product *= a.kind == AtomKind::max   ? max(x, y)
+                 : a.kind == AtomKind::min ? min(x, y)
+                                           : floor_div(x, y);
     }
     total += product;
   }
@@ -339,20 +371,24 @@ Dim operator*(const Dim& a, const Dim& b) {
 }
 
 bool operator==(const Dim& a, const Dim& b) {
-  if (a.is_constant() || b.is_constant()) return a.is_constant() && b.is_constant() && a.constant_ == b.constant_;
+  if (a.is_constant() || b.is_constant())
+    return a.is_constant() && b.is_constant() && a.constant_ == b.constant_;
   return a.poly_ == b.poly_ || a.poly_->terms == b.poly_->terms;
 }
 
 Dim floor_div(const Dim& a, const Dim& b) {
   if (a == b && !is_zero(b)) return Dim(1);
-  if (a.is_constant() && b.is_constant() && b.value() != 0) return Dim(floor_div_int(a.value(), b.value()));
+  if (a.is_constant() && b.is_constant() && b.value() != 0)
+    return Dim(floor_div_int(a.value(), b.value()));
   if (is_zero(a) && !is_zero(b)) return Dim(0);
   const auto divisor = DimAccess::terms(b);
   if (divisor.size() == 1 && divisor.begin()->second > 0) {
     Split s = split_by(a, divisor.begin()->first, divisor.begin()->second);
-    const Dim quotient = DimAccess::make(std::move(s.quotient)), rest = DimAccess::make(std::move(s.rest));
+    const Dim quotient = DimAccess::make(std::move(s.quotient)),
+              rest = DimAccess::make(std::move(s.rest));
     if (is_zero(rest)) return quotient;
-    if (rest.is_constant() && b.is_constant()) return quotient + Dim(floor_div_int(rest.value(), b.value()));
+    if (rest.is_constant() && b.is_constant())
+      return quotient + Dim(floor_div_int(rest.value(), b.value()));
     return quotient + atom_dim({AtomKind::floor_div, {}, rest, b});
   }
   return atom_dim({AtomKind::floor_div, {}, a, b});
@@ -366,7 +402,8 @@ Dim min(const Dim& a, const Dim& b) { return extreme(AtomKind::min, a, b); }
 Truth same(const Dim& a, const Dim& b) {
   const Dim difference = a - b;
   if (difference.is_constant()) return difference.value() == 0 ? Truth::yes : Truth::no;
-  if (at_least(difference, 1) == Truth::yes || at_least(Dim(0) - difference, 1) == Truth::yes) return Truth::no;
+  if (at_least(difference, 1) == Truth::yes || at_least(Dim(0) - difference, 1) == Truth::yes)
+    return Truth::no;
   return Truth::undecided;
 }
 
@@ -374,7 +411,10 @@ Truth at_least(const Dim& a, const Dim& b) {
   bool all_plus = true, all_minus = true;
   std::int64_t constant = 0;
   for (const auto& [m, c] : DimAccess::terms(a - b)) {
-    if (m.empty()) { constant = c; continue; }
+    if (m.empty()) {
+      constant = c;
+      continue;
+    }
     for (int id : m)  // only products of symbols are known to be >= 0
       if (atom(id).kind != AtomKind::symbol) return Truth::undecided;
     (c > 0 ? all_minus : all_plus) = false;

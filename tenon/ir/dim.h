@@ -32,18 +32,25 @@ class Dim {
 
   bool is_constant() const { return poly_ == nullptr; }
   /// The value of a constant dim.
-  std::int64_t value() const { TENON_CHECK(is_constant(), "dim {} is not constant", text()); return constant_; }
-  std::optional<std::int64_t> known() const { return is_constant() ? std::optional(constant_) : std::nullopt; }
+  std::int64_t value() const {
+    TENON_CHECK(is_constant(), "dim {} is not constant", text());
+    return constant_;
+  }
+  std::optional<std::int64_t> known() const {
+    return is_constant() ? std::optional(constant_) : std::nullopt;
+  }
   /// The name, when this is a symbol and nothing else.
   std::optional<std::string> symbol_name() const;
   std::string text() const;
-  /// The value under `bindings`; not_found names the first unbound symbol, invalid a division by zero.
+  /// The value under `bindings`; not_found names the first unbound symbol, invalid a division by
+  /// zero.
   Result<std::int64_t> evaluate(const Bindings& bindings) const;
   /// The dim with symbols replaced.
   Dim substitute(const std::map<std::string, Dim, std::less<>>& values) const;
   /// Names of all symbols, sorted, each once.
   std::vector<std::string> symbols() const;
-  /// Parses what text() prints: + - *, div(a, b) (floor), max(), min(); also / (floor), % and parentheses.
+  /// Parses what text() prints: + - *, div(a, b) (floor), max(), min(); also / (floor), % and
+  /// parentheses.
   static Result<Dim> parse(std::string_view text);
 
   friend Dim operator+(const Dim& a, const Dim& b);

@@ -26,7 +26,8 @@ TEST(Dim, DivisionSplitsOffWhatDividesExactly) {
 }
 
 TEST(Dim, TextParsesBack) {
-  for (const Dim& d : {N, 2 * N - 3, floor_div(N + 1, 2) * H, max(N, H + 4), min(N, Dim(7)), Dim(-5), mod(N, H)}) {
+  for (const Dim& d :
+       {N, 2 * N - 3, floor_div(N + 1, 2) * H, max(N, H + 4), min(N, Dim(7)), Dim(-5), mod(N, H)}) {
     auto again = Dim::parse(d.text());
     ASSERT_TRUE(again.ok()) << d.text();
     EXPECT_EQ(*again, d) << d.text();

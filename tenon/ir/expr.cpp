@@ -7,22 +7,23 @@
 namespace tenon {
 namespace {
 
-constexpr std::array kNames = {
-    std::string_view("input"), std::string_view("constant"), std::string_view("cast"), std::string_view("select"),
+constexpr std::array kNames = {std::string_view("input"), std::string_view("constant"),
+                               std::string_view("cast"), std::string_view("select"),
 #define TENON_X(name) std::string_view(#name),
-    TENON_SCALAR_UNARY(TENON_X) TENON_SCALAR_BINARY(TENON_X)
+                               TENON_SCALAR_UNARY(TENON_X) TENON_SCALAR_BINARY(TENON_X)
 #undef TENON_X
 };
 
 bool gives_boolean(ScalarOp op) {
-  return op == ScalarOp::equal || op == ScalarOp::less || op == ScalarOp::less_equal || op == ScalarOp::logical_and ||
-         op == ScalarOp::logical_or || op == ScalarOp::logical_xor || op == ScalarOp::logical_not ||
-         op == ScalarOp::is_nan || op == ScalarOp::is_inf;
+  return op == ScalarOp::equal || op == ScalarOp::less || op == ScalarOp::less_equal ||
+         op == ScalarOp::logical_and || op == ScalarOp::logical_or || op == ScalarOp::logical_xor ||
+         op == ScalarOp::logical_not || op == ScalarOp::is_nan || op == ScalarOp::is_inf;
 }
 
 void count(const Expr& e, std::set<const ExprNode*>& seen, int& total) {
   if (!seen.insert(e.id()).second) return;
-  if (e.op() != ScalarOp::input && e.op() != ScalarOp::constant && e.op() != ScalarOp::cast) ++total;
+  if (e.op() != ScalarOp::input && e.op() != ScalarOp::constant && e.op() != ScalarOp::cast)
+    ++total;
   for (const Expr& a : e.args()) count(a, seen, total);
 }
 
@@ -86,7 +87,8 @@ int Expr::num_operations() const {
 std::string Expr::text() const {
   const ExprNode& n = *node_;
   if (n.op == ScalarOp::input) return fmt::format("x{}", n.input);
-  if (n.op == ScalarOp::constant) return is_floating(n.dtype) ? fmt::format("{}", n.number) : fmt::format("{}", n.integer);
+  if (n.op == ScalarOp::constant)
+    return is_floating(n.dtype) ? fmt::format("{}", n.number) : fmt::format("{}", n.integer);
   std::string out(n.op == ScalarOp::cast ? tenon::name(n.dtype) : tenon::name(n.op));
   out += "(";
   for (std::size_t i = 0; i < n.args.size(); ++i) out += (i ? ", " : "") + n.args[i].text();
@@ -95,24 +97,25 @@ std::string Expr::text() const {
 
 namespace scalar {
 
-#define TENON_X(fn)                                                              \
-  Expr fn(Expr x) {                                                              \
-    const DType d = gives_boolean(ScalarOp::fn) ? DType::boolean : x.dtype();    \
-    return Expr::make(ScalarOp::fn, d, {std::move(x)});                          \
+#define TENON_X(fn)                                                           \
+  Expr fn(Expr x) {                                                           \
+    const DType d = gives_boolean(ScalarOp::fn) ? DType::boolean : x.dtype(); \
+    return Expr::make(ScalarOp::fn, d, {std::move(x)});                       \
   }
 TENON_SCALAR_UNARY(TENON_X)
 #undef TENON_X
-#define TENON_X(fn)                                                                                  \
-  Expr fn(Expr a, Expr b) {                                                                          \
-    TENON_CHECK(a.dtype() == b.dtype(), #fn " of {} and {}", name(a.dtype()), name(b.dtype()));      \
-    const DType d = gives_boolean(ScalarOp::fn) ? DType::boolean : a.dtype();                        \
-    return Expr::make(ScalarOp::fn, d, {std::move(a), std::move(b)});                                \
+#define TENON_X(fn)                                                                             \
+  Expr fn(Expr a, Expr b) {                                                                     \
+    TENON_CHECK(a.dtype() == b.dtype(), #fn " of {} and {}", name(a.dtype()), name(b.dtype())); \
+    const DType d = gives_boolean(ScalarOp::fn) ? DType::boolean : a.dtype();                   \
+    return Expr::make(ScalarOp::fn, d, {std::move(a), std::move(b)});                           \
   }
 TENON_SCALAR_BINARY(TENON_X)
 #undef TENON_X
 
 Expr select(Expr condition, Expr a, Expr b) {
-  TENON_CHECK(a.dtype() == b.dtype(), "select of {} and {}", tenon::name(a.dtype()), tenon::name(b.dtype()));
+  TENON_CHECK(a.dtype() == b.dtype(), "select of {} and {}", tenon::name(a.dtype()),
+              tenon::name(b.dtype()));
   const DType d = a.dtype();
   return Expr::make(ScalarOp::select, d, {std::move(condition), std::move(a), std::move(b)});
 }

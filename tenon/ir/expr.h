@@ -13,20 +13,28 @@
 namespace tenon {
 
 /// Unary scalar functions: name and meaning. Integer operands keep their type.
+// clang-format off
 #define TENON_SCALAR_UNARY(X)                                                                   \
   X(neg) X(abs) X(sign) X(floor) X(ceil) X(round_even) X(trunc)                                 \
   X(exp) X(expm1) X(log) X(log1p) X(sqrt)                                                       \
   X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) \
   X(erf) X(lgamma) X(digamma) X(bit_not) X(logical_not) X(is_nan) X(is_inf)
+// clang-format on
 /// Binary scalar functions on operands of one type. div truncates on integers, rem is C's % and
-/// fmod (sign of the dividend), min and max return NaN when either is NaN; comparisons give boolean.
+/// fmod (sign of the dividend), min and max return NaN when either is NaN; comparisons give
+/// boolean.
+// clang-format off
 #define TENON_SCALAR_BINARY(X)                                                                  \
   X(add) X(sub) X(mul) X(div) X(rem) X(pow) X(atan2) X(min) X(max)                              \
   X(bit_and) X(bit_or) X(bit_xor) X(shift_left) X(shift_right)                                  \
   X(logical_and) X(logical_or) X(logical_xor) X(equal) X(less) X(less_equal)
+// clang-format on
 
 enum class ScalarOp : std::uint8_t {
-  input, constant, cast, select,
+  input,
+  constant,
+  cast,
+  select,
 #define TENON_X(name) name,
   TENON_SCALAR_UNARY(TENON_X) TENON_SCALAR_BINARY(TENON_X)
 #undef TENON_X
@@ -46,7 +54,8 @@ class Expr {
   static Expr constant(double value, DType dtype);
   static Expr integer(std::int64_t value, DType dtype);
   static Expr make(ScalarOp op, DType dtype, std::vector<Expr> args);
-  static Expr cast(Expr x, DType to, Overflow overflow = Overflow::to_special, Rounding rounding = Rounding::nearest_even);
+  static Expr cast(Expr x, DType to, Overflow overflow = Overflow::to_special,
+                   Rounding rounding = Rounding::nearest_even);
 
   bool defined() const { return node_ != nullptr; }
   const ExprNode& node() const { return *node_; }
@@ -68,11 +77,11 @@ class Expr {
 struct ExprNode {
   ScalarOp op = ScalarOp::constant;
   DType dtype = DType::f32;
-  int input = 0;             // of ScalarOp::input
-  double number = 0;         // of a floating constant
-  std::int64_t integer = 0;  // of an integer or boolean constant
-  Overflow overflow = Overflow::to_special;     // of a cast
-  Rounding rounding = Rounding::nearest_even;   // of a cast
+  int input = 0;                               // of ScalarOp::input
+  double number = 0;                           // of a floating constant
+  std::int64_t integer = 0;                    // of an integer or boolean constant
+  Overflow overflow = Overflow::to_special;    // of a cast
+  Rounding rounding = Rounding::nearest_even;  // of a cast
   std::vector<Expr> args;
 };
 

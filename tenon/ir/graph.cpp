@@ -34,7 +34,9 @@ std::string place_of(std::string_view label, const Origin& origin) {
   return text;
 }
 
-std::string Node::place() const { return place_of(name_.empty() ? op_->name : std::string_view(name_), origin_); }
+std::string Node::place() const {
+  return place_of(name_.empty() ? op_->name : std::string_view(name_), origin_);
+}
 
 Graph::~Graph() = default;
 
@@ -63,12 +65,15 @@ Value* Graph::add_constant(std::string name, Tensor tensor) {
 }
 
 void Graph::add_output(Value* value, std::string name) {
-  TENON_CHECK(value != nullptr && value->graph_ == this, "output {} of graph {} is no value of it", name, name_);
+  TENON_CHECK(value != nullptr && value->graph_ == this, "output {} of graph {} is no value of it",
+              name, name_);
   outputs_.push_back(value);
   output_names_.push_back(std::move(name));
 }
 
-void Graph::set_output(int index, Value* value) { outputs_[static_cast<std::size_t>(index)] = value; }
+void Graph::set_output(int index, Value* value) {
+  outputs_[static_cast<std::size_t>(index)] = value;
+}
 
 Values Graph::constants() const {
   Values out;
@@ -85,8 +90,8 @@ void Graph::erase_input(int index) {
   values_[static_cast<std::size_t>(v->id_)].reset();
 }
 
-Node* Graph::add_node(const Operator& op, Values inputs, Attrs attrs, std::vector<std::unique_ptr<Graph>> regions,
-                      int num_outputs, Node* before) {
+Node* Graph::add_node(const Operator& op, Values inputs, Attrs attrs,
+                      std::vector<std::unique_ptr<Graph>> regions, int num_outputs, Node* before) {
   auto owned = std::make_unique<Node>();
   Node* node = owned.get();
   node->op_ = &op;
@@ -107,7 +112,8 @@ Node* Graph::add_node(const Operator& op, Values inputs, Attrs attrs, std::vecto
 }
 
 void Graph::resize_outputs(Node* node, int num_outputs) {
-  TENON_CHECK(static_cast<int>(node->outputs_.size()) <= num_outputs, "{} loses results", node->op_->name);
+  TENON_CHECK(static_cast<int>(node->outputs_.size()) <= num_outputs, "{} loses results",
+              node->op_->name);
   for (int i = static_cast<int>(node->outputs_.size()); i < num_outputs; ++i) {
     Value* v = new_value(Value::Kind::result, {}, {});
     v->producer_ = node;
@@ -138,7 +144,8 @@ void Graph::drop_uses(Node* node) {
 void Graph::erase(Node* node) {
   for (Value* v : node->outputs_) {
     TENON_CHECK(v->uses_.empty(), "{} is erased while {} is used", node->place(), v->name_);
-    TENON_CHECK(std::find(outputs_.begin(), outputs_.end(), v) == outputs_.end(), "{} is erased while it is an output", node->place());
+    TENON_CHECK(std::find(outputs_.begin(), outputs_.end(), v) == outputs_.end(),
+                "{} is erased while it is an output", node->place());
   }
   drop_uses(node);
   unlink(node);
@@ -147,13 +154,15 @@ void Graph::erase(Node* node) {
 }
 
 void Graph::erase_constant(Value* value) {
-  TENON_CHECK(value->is_constant() && value->uses_.empty(), "constant {} is still used", value->name_);
+  TENON_CHECK(value->is_constant() && value->uses_.empty(), "constant {} is still used",
+              value->name_);
   values_[static_cast<std::size_t>(value->id_)].reset();
 }
 
 void Graph::replace_uses(Value* from, Value* to) {
   if (from == to) return;
-  for (const Value::Use& use : std::vector<Value::Use>(from->uses_)) use.node->set_input(use.index, to);
+  for (const Value::Use& use : std::vector<Value::Use>(from->uses_))
+    use.node->set_input(use.index, to);
   std::replace(outputs_.begin(), outputs_.end(), from, to);
 }
 
@@ -162,7 +171,9 @@ void Graph::move_before(Node* node, Node* before) {
   link(node, before);
 }
 
-Dim Graph::fresh_symbol(std::string_view stem) { return Dim::symbol(fmt::format("{}${}", stem, next_symbol_++)); }
+Dim Graph::fresh_symbol(std::string_view stem) {
+  return Dim::symbol(fmt::format("{}${}", stem, next_symbol_++));
+}
 
 std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>(name_);
@@ -180,7 +191,8 @@ std::unique_ptr<Graph> Graph::clone() const {
     for (Value* v : n->inputs_) inputs.push_back(v ? map.at(v) : nullptr);
     std::vector<std::unique_ptr<Graph>> regions;
     for (const auto& r : n->regions_) regions.push_back(r->clone());
-    Node* m = copy->add_node(*n->op_, std::move(inputs), n->attrs_, std::move(regions), static_cast<int>(n->outputs_.size()));
+    Node* m = copy->add_node(*n->op_, std::move(inputs), n->attrs_, std::move(regions),
+                             static_cast<int>(n->outputs_.size()));
     m->name_ = n->name_;
     m->origin_ = n->origin_;
     for (std::size_t i = 0; i < n->outputs_.size(); ++i) {
@@ -191,7 +203,8 @@ std::unique_ptr<Graph> Graph::clone() const {
       map[from] = to;
     }
   }
-  for (std::size_t i = 0; i < outputs_.size(); ++i) copy->add_output(map.at(outputs_[i]), output_names_[i]);
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    copy->add_output(map.at(outputs_[i]), output_names_[i]);
   copy->constraints_ = constraints_;
   copy->metadata_ = metadata_;
   copy->next_symbol_ = next_symbol_;

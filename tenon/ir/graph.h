@@ -1,10 +1,10 @@
 // The graph: values, nodes that make them, and regions (graphs inside nodes).
 //
-// Ownership: a Graph owns its nodes, its values and their regions; pointers to them stay valid until
-// the node is erased or the graph dies. Nodes stand in an order that is always a valid execution
-// order (the verifier checks it). A region sees nothing of the graph around it: what it uses from
-// outside comes in through inputs of its node, after the node's own, and through inputs of the
-// region, after the region's own ("captures").
+// Ownership: a Graph owns its nodes, its values and their regions; pointers to them stay valid
+// until the node is erased or the graph dies. Nodes stand in an order that is always a valid
+// execution order (the verifier checks it). A region sees nothing of the graph around it: what it
+// uses from outside comes in through inputs of its node, after the node's own, and through inputs
+// of the region, after the region's own ("captures").
 #pragma once
 
 #include <map>
@@ -56,7 +56,10 @@ class Value {
   Graph* graph() const { return graph_; }
   const std::vector<Use>& uses() const { return uses_; }
   /// The data of a constant.
-  const Tensor& tensor() const { TENON_CHECK(is_constant(), "value {} is no constant", name_); return tensor_; }
+  const Tensor& tensor() const {
+    TENON_CHECK(is_constant(), "value {} is no constant", name_);
+    return tensor_;
+  }
   void set_tensor(Tensor tensor);
   /// Elements of a small integer tensor as far as they are known, row-major; nullptr when unknown.
   const std::vector<Dim>* contents() const { return contents_.get(); }
@@ -86,7 +89,9 @@ class Node {
   const Operator& op() const { return *op_; }
   const Values& inputs() const { return inputs_; }
   /// nullptr when the input is absent or there are fewer.
-  Value* input(int i) const { return i < static_cast<int>(inputs_.size()) ? inputs_[static_cast<std::size_t>(i)] : nullptr; }
+  Value* input(int i) const {
+    return i < static_cast<int>(inputs_.size()) ? inputs_[static_cast<std::size_t>(i)] : nullptr;
+  }
   const Values& outputs() const { return outputs_; }
   Value* output(int i) const { return outputs_[static_cast<std::size_t>(i)]; }
   void set_input(int i, Value* value);
@@ -149,8 +154,9 @@ class Graph {
   void erase_input(int index);
 
   /// Appends (or puts before `before`) a node with `num_outputs` results of undefined type.
-  Node* add_node(const Operator& op, Values inputs, Attrs attrs, std::vector<std::unique_ptr<Graph>> regions,
-                 int num_outputs, Node* before = nullptr);
+  Node* add_node(const Operator& op, Values inputs, Attrs attrs,
+                 std::vector<std::unique_ptr<Graph>> regions, int num_outputs,
+                 Node* before = nullptr);
   /// Gives a fresh node its results, once inference knows how many there are.
   void resize_outputs(Node* node, int num_outputs);
   /// Removes a node none of whose results is used.
@@ -172,7 +178,11 @@ class Graph {
    public:
     explicit Iterator(Node* node) : node_(node), next_(node ? node->next() : nullptr) {}
     Node* operator*() const { return node_; }
-    Iterator& operator++() { node_ = next_; next_ = node_ ? node_->next() : nullptr; return *this; }
+    Iterator& operator++() {
+      node_ = next_;
+      next_ = node_ ? node_->next() : nullptr;
+      return *this;
+    }
     bool operator!=(const Iterator& o) const { return node_ != o.node_; }
 
    private:
@@ -193,8 +203,9 @@ class Graph {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// A symbol that no dim of this graph uses yet, for sizes that only the data tells.
   Dim fresh_symbol(std::string_view stem);
-  /// Put into the names of sizes that only the data tells, so that those of a region and of the graph
-  /// around it differ. Empty for a graph that is no region; inference of control flow sets it.
+  /// Put into the names of sizes that only the data tells, so that those of a region and of the
+  /// graph around it differ. Empty for a graph that is no region; inference of control flow sets
+  /// it.
   const std::string& symbol_scope() const { return symbol_scope_; }
   void set_symbol_scope(std::string scope) { symbol_scope_ = std::move(scope); }
 

@@ -10,7 +10,10 @@ std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> out;
   std::string word;
   for (char c : text) {
-    if (c != ' ') { word += c; continue; }
+    if (c != ' ') {
+      word += c;
+      continue;
+    }
     if (!word.empty()) out.push_back(std::move(word));
     word.clear();
   }
@@ -31,18 +34,24 @@ std::vector<std::vector<std::string>> tensors(std::string_view text) {
 
 // Names of one tensor's axes; "..." becomes "~k ... ~1", counted from the right so that broadcast
 // axes of different tensors meet.
-Result<std::vector<std::string>> expand(const std::vector<std::string>& names, const Type& type, std::string_view op) {
+Result<std::vector<std::string>> expand(const std::vector<std::string>& names, const Type& type,
+                                        std::string_view op) {
   const bool has_dots = std::find(names.begin(), names.end(), "...") != names.end();
   const int named = static_cast<int>(names.size()) - (has_dots ? 1 : 0), rest = type.ndim() - named;
   if (rest < 0 || (rest > 0 && !has_dots))
-    return invalid("{}: sharding rule names {} axes but the shape is {}", op, named, to_text(type.shape()));
+    return invalid("{}: sharding rule names {} axes but the shape is {}", op, named,
+                   to_text(type.shape()));
   std::vector<std::string> out;
   for (const std::string& n : names) {
-    if (n != "...") { out.push_back(n == "_" ? "" : n); continue; }
+    if (n != "...") {
+      out.push_back(n == "_" ? "" : n);
+      continue;
+    }
     for (int k = rest; k > 0; --k) out.push_back(fmt::format("~{}", k));
   }
   for (int i = 0; i < type.ndim(); ++i)  // an axis of size 1 broadcasts and cannot be split
-    if (out[static_cast<std::size_t>(i)].starts_with('~') && type.dim(i) == Dim(1)) out[static_cast<std::size_t>(i)] = "";
+    if (out[static_cast<std::size_t>(i)].starts_with('~') && type.dim(i) == Dim(1))
+      out[static_cast<std::size_t>(i)] = "";
   return out;
 }
 
@@ -60,20 +69,27 @@ FactorRule FactorRule::reduced(std::string_view name, std::string_view how) && {
 
 Result<Factors> FactorRule::resolve(const Call& call) const {
   const auto arrow = text_.find("->");
-  TENON_CHECK(arrow != std::string::npos, "sharding rule '{}' of {} has no arrow", text_, call.op().name);
-  const auto in = tensors(std::string_view(text_).substr(0, arrow)), out = tensors(std::string_view(text_).substr(arrow + 2));
+  TENON_CHECK(arrow != std::string::npos, "sharding rule '{}' of {} has no arrow", text_,
+              call.op().name);
+  const auto in = tensors(std::string_view(text_).substr(0, arrow)),
+             out = tensors(std::string_view(text_).substr(arrow + 2));
   Factors f;
   f.whole_factors = whole_;
   f.reductions = reductions_;
   for (int i = 0; i < call.num_inputs(); ++i) {
-    const auto& names = in[std::min(static_cast<std::size_t>(i), in.size() - 1)];  // the last repeats for variadic inputs
-    if (!call.has(i) || !call.in(i).ranked()) f.inputs.emplace_back();
-    else f.inputs.push_back(TENON_TRY(expand(names, call.in(i), call.op().name)));
+    const auto& names = in[std::min(static_cast<std::size_t>(i),
+                                    in.size() - 1)];  // the last repeats for variadic inputs
+    if (!call.has(i) || !call.in(i).ranked())
+      f.inputs.emplace_back();
+    else
+      f.inputs.push_back(TENON_TRY(expand(names, call.in(i), call.op().name)));
   }
   for (int i = 0; i < call.num_outputs(); ++i) {
     const auto& names = out[std::min(static_cast<std::size_t>(i), out.size() - 1)];
-    if (!call.out(i).ranked()) f.outputs.emplace_back();
-    else f.outputs.push_back(TENON_TRY(expand(names, call.out(i), call.op().name)));
+    if (!call.out(i).ranked())
+      f.outputs.emplace_back();
+    else
+      f.outputs.push_back(TENON_TRY(expand(names, call.out(i), call.op().name)));
   }
   return f;
 }
@@ -84,7 +100,8 @@ bool Operator::has(Trait trait) const {
 }
 
 const AttrSpec* Operator::attr(std::string_view wanted) const {
-  auto it = std::find_if(attrs.begin(), attrs.end(), [&](const AttrSpec& a) { return a.name == wanted; });
+  auto it =
+      std::find_if(attrs.begin(), attrs.end(), [&](const AttrSpec& a) { return a.name == wanted; });
   return it == attrs.end() ? nullptr : &*it;
 }
 
@@ -100,7 +117,10 @@ Sample rejects(std::vector<Dims> dims, std::string fragment) {
   return s;
 }
 
-Sample Sample::with(Attrs a) && { attrs = std::move(a); return std::move(*this); }
+Sample Sample::with(Attrs a) && {
+  attrs = std::move(a);
+  return std::move(*this);
+}
 
 Sample Sample::dtypes(std::vector<DType> types) && {
   TENON_CHECK(types.size() == inputs.size(), "{} types for {} inputs", types.size(), inputs.size());
@@ -145,7 +165,10 @@ Sample Sample::given(int input, Tensor values) && {
   return std::move(*this);
 }
 
-Sample Sample::absent(int input) && { inputs[static_cast<std::size_t>(input)].absent = true; return std::move(*this); }
+Sample Sample::absent(int input) && {
+  inputs[static_cast<std::size_t>(input)].absent = true;
+  return std::move(*this);
+}
 Sample Sample::sequence(int input, std::vector<Tensor> items) && {
   auto& in = inputs[static_cast<std::size_t>(input)];
   in.is_sequence = true;
@@ -153,10 +176,25 @@ Sample Sample::sequence(int input, std::vector<Tensor> items) && {
   return std::move(*this);
 }
 
-Sample Sample::optional(int input) && { inputs[static_cast<std::size_t>(input)].is_optional = true; return std::move(*this); }
-Sample Sample::distinct() && { for (auto& in : inputs) in.distinct = true; return std::move(*this); }
-Sample Sample::outputs(int n) && { num_outputs = n; return std::move(*this); }
-Sample Sample::without_gradient(std::string why) && { no_gradient_because = std::move(why); return std::move(*this); }
-Sample Sample::within(double relative) && { tolerance = relative; return std::move(*this); }
+Sample Sample::optional(int input) && {
+  inputs[static_cast<std::size_t>(input)].is_optional = true;
+  return std::move(*this);
+}
+Sample Sample::distinct() && {
+  for (auto& in : inputs) in.distinct = true;
+  return std::move(*this);
+}
+Sample Sample::outputs(int n) && {
+  num_outputs = n;
+  return std::move(*this);
+}
+Sample Sample::without_gradient(std::string why) && {
+  no_gradient_because = std::move(why);
+  return std::move(*this);
+}
+Sample Sample::within(double relative) && {
+  tolerance = relative;
+  return std::move(*this);
+}
 
 }  // namespace tenon

@@ -19,23 +19,25 @@ class Builder;
 
 /// Properties that passes and planners ask for.
 enum class Trait : std::uint8_t {
-  elementwise,      // follows from the scalar facet; inputs broadcast
-  commutative,      // op(a, b) == op(b, a)
+  elementwise,  // follows from the scalar facet; inputs broadcast
+  commutative,  // op(a, b) == op(b, a)
   associative,
-  reduction,        // folds whole axes
-  contraction,      // multiplies and sums: matrix products, convolutions
-  movement,         // every output element is a copy of some input element
-  view,             // a movement that keeps the row-major order of elements
-  random,           // depends on its counter-based key, never folded across keys
-  collective,       // talks to peers
-  control_flow,     // has regions
-  data_dependent,   // the output's shape depends on element values
-  sequence,         // takes or gives sequences or optionals
-  text,             // works on strings
+  reduction,       // folds whole axes
+  contraction,     // multiplies and sums: matrix products, convolutions
+  movement,        // every output element is a copy of some input element
+  view,            // a movement that keeps the row-major order of elements
+  random,          // depends on its counter-based key, never folded across keys
+  collective,      // talks to peers
+  control_flow,    // has regions
+  data_dependent,  // the output's shape depends on element values
+  sequence,        // takes or gives sequences or optionals
+  text,            // works on strings
 };
 
 /// Why a facet is absent.
-struct None { std::string_view reason; };
+struct None {
+  std::string_view reason;
+};
 constexpr None none(std::string_view reason) { return {reason}; }
 
 /// A facet: a function, or the written reason why there is none.
@@ -45,7 +47,8 @@ class Facet {
   Facet() = default;
   Facet(None n) : reason_(n.reason) {}  // NOLINT: implicit
   template <class F>
-    requires(std::is_constructible_v<std::function<Signature>, F> && !std::is_same_v<std::remove_cvref_t<F>, Facet> &&
+    requires(std::is_constructible_v<std::function<Signature>, F> &&
+             !std::is_same_v<std::remove_cvref_t<F>, Facet> &&
              !std::is_same_v<std::remove_cvref_t<F>, None>)
   Facet(F f) : function_(std::move(f)) {}  // NOLINT: implicit
   explicit operator bool() const { return static_cast<bool>(function_); }
@@ -62,7 +65,11 @@ class Facet {
   std::string_view reason_;
 };
 
-enum class Arity : std::uint8_t { one, maybe, many };  // required, may be absent, any number (last only)
+enum class Arity : std::uint8_t {
+  one,
+  maybe,
+  many
+};  // required, may be absent, any number (last only)
 enum class Holds : std::uint8_t { tensor, sequence, optional, anything };
 
 /// Declares an input. Inputs with the same type variable `var` have the same element type; an empty
@@ -74,16 +81,20 @@ struct InputSpec {
   Arity arity = Arity::one;
   Holds holds = Holds::tensor;
 };
-inline InputSpec maybe(std::string_view name, TypeSet types = kAny, std::string_view var = "T") { return {name, types, var, Arity::maybe, Holds::tensor}; }
-inline InputSpec many(std::string_view name, TypeSet types = kAny, std::string_view var = "T") { return {name, types, var, Arity::many, Holds::tensor}; }
+inline InputSpec maybe(std::string_view name, TypeSet types = kAny, std::string_view var = "T") {
+  return {name, types, var, Arity::maybe, Holds::tensor};
+}
+inline InputSpec many(std::string_view name, TypeSet types = kAny, std::string_view var = "T") {
+  return {name, types, var, Arity::many, Holds::tensor};
+}
 
 /// Work of one call. flops counts additions, multiplications, comparisons and function calls alike.
 struct Cost {
   Dim flops, bytes_read, bytes_written;
 };
 
-/// How the axes of inputs and outputs hang together, in the manner of an einsum: every axis carries a
-/// factor's name, or "" when it must stay whole. A factor in inputs but in no output is reduced.
+/// How the axes of inputs and outputs hang together, in the manner of an einsum: every axis carries
+/// a factor's name, or "" when it must stay whole. A factor in inputs but in no output is reduced.
 struct Factors {
   std::vector<std::vector<std::string>> inputs, outputs;  // [tensor][axis]
   std::vector<std::string> whole_factors;                 // never split, though named
@@ -95,8 +106,8 @@ struct Factors {
 class FactorRule {
  public:
   explicit FactorRule(std::string text) : text_(std::move(text)) {}
-  FactorRule whole(std::string_view names) &&;                            // "k m"
-  FactorRule reduced(std::string_view name, std::string_view how) &&;     // default is "sum"
+  FactorRule whole(std::string_view names) &&;                         // "k m"
+  FactorRule reduced(std::string_view name, std::string_view how) &&;  // default is "sum"
   /// The factors for this call's ranks; axes of size 1 that broadcast stay whole.
   Result<Factors> resolve(const Call& call) const;
   Result<Factors> operator()(const Call& call) const { return resolve(call); }
@@ -114,9 +125,11 @@ using RegionRunner = std::function<Result<Datums>(const Graph& region, Datums in
 /// What `eval` gets: the call with runtime values for every input.
 struct EvalCall {
   const Call& call;
-  const Datums& inputs;          // absent inputs are absent datums
+  const Datums& inputs;  // absent inputs are absent datums
   const RegionRunner& run_region;
-  bool has(int i) const { return i < static_cast<int>(inputs.size()) && !inputs[static_cast<std::size_t>(i)].is_absent(); }
+  bool has(int i) const {
+    return i < static_cast<int>(inputs.size()) && !inputs[static_cast<std::size_t>(i)].is_absent();
+  }
   const Tensor& in(int i) const { return inputs[static_cast<std::size_t>(i)].tensor(); }
   const Datum& datum(int i) const { return inputs[static_cast<std::size_t>(i)]; }
 };
@@ -126,13 +139,13 @@ struct SampleInput {
   Dims dims;
   DType dtype = DType::f32;
   bool absent = false;
-  double low = -1, high = 1;      // range of invented values (integers: [low, high])
-  bool distinct = false;          // all values differ by a margin (kinks and ties stay away)
-  bool constant = false;          // known when types are inferred
-  Tensor values;                  // given values, when defined
-  std::vector<Tensor> items;      // of a sequence
+  double low = -1, high = 1;  // range of invented values (integers: [low, high])
+  bool distinct = false;      // all values differ by a margin (kinks and ties stay away)
+  bool constant = false;      // known when types are inferred
+  Tensor values;              // given values, when defined
+  std::vector<Tensor> items;  // of a sequence
   bool is_sequence = false;
-  bool is_optional = false;       // the type is optional(...) of what is given
+  bool is_optional = false;  // the type is optional(...) of what is given
 };
 
 /// A call that tests run on every facet. Built with sample({{2, 3}, {3}}) and refined by chaining.
@@ -170,8 +183,8 @@ Sample sample(std::vector<Dims> dims);
 /// A call that inference must refuse with a message containing `fragment`.
 Sample rejects(std::vector<Dims> dims, std::string fragment);
 
-/// The page of one operator. A composed operator has `decompose`; a core one has `scalar` or `eval`.
-/// Facets that are absent say why.
+/// The page of one operator. A composed operator has `decompose`; a core one has `scalar` or
+/// `eval`. Facets that are absent say why.
 struct Operator {
   std::string_view name;
   std::string_view doc;

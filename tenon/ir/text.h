@@ -9,7 +9,8 @@
 //     meta "producer" = "pytorch 2.15.0"
 //   }
 //
-// Regions follow their node in braces, each as a graph. Constants are written out when they are small
+// Regions follow their node in braces, each as a graph. Constants are written out when they are
+// small
 // (`= [1, 2, 3]`), and as `= @key` when the data is kept beside the text.
 #pragma once
 
@@ -34,8 +35,9 @@ std::string to_text(const Graph& graph, const TextOptions& options = {});
 /// Finds the data behind a key.
 using TensorSource = std::function<Result<Tensor>(std::string_view key)>;
 
-/// Parses what to_text printed. Types of results are inferred again, whatever the text says, and the
-/// graph is verified; the error names the line.
-Result<std::unique_ptr<Graph>> parse_graph(std::string_view text, const OperatorTable& table, const TensorSource& source = {});
+/// Parses what to_text printed. Types of results are inferred again, whatever the text says, and
+/// the graph is verified; the error names the line.
+Result<std::unique_ptr<Graph>> parse_graph(std::string_view text, const OperatorTable& table,
+                                           const TensorSource& source = {});
 
 }  // namespace tenon

@@ -15,7 +15,8 @@ constexpr int kMaxDepth = 256;  // regions inside regions
 
 class Parser {
  public:
-  Parser(std::string_view text, const OperatorTable& table, const TensorSource& source) : text_(text), table_(table), source_(source) {}
+  Parser(std::string_view text, const OperatorTable& table, const TensorSource& source)
+      : text_(text), table_(table), source_(source) {}
 
   Result<std::unique_ptr<Graph>> run() {
     auto parsed = graph(0);
@@ -32,18 +33,25 @@ class Parser {
 
   // ---- words ---------------------------------------------------------------------------------
   void skip() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
+    while (at_ < text_.size() &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
       if (text_[at_] == '\n') ++line_;
       ++at_;
     }
   }
-  bool peek(char c) { skip(); return at_ < text_.size() && text_[at_] == c; }
+  bool peek(char c) {
+    skip();
+    return at_ < text_.size() && text_[at_] == c;
+  }
   bool take(char c) { return peek(c) ? (++at_, true) : false; }
   Status want(char c) {
     if (take(c)) return {};
     return invalid("'{}' is expected before '{}'", c, text_.substr(at_, 12));
   }
-  static bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '$' || c == '-' || c == '+' || c == '%'; }
+  static bool is_word(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '$' ||
+           c == '-' || c == '+' || c == '%';
+  }
   std::string_view word() {
     skip();
     const std::size_t start = at_;
@@ -66,7 +74,8 @@ class Parser {
       char c = text_[at_++];
       if (c == '\\' && at_ < text_.size()) {
         c = text_[at_++];
-        if (c == 'n') c = '\n';
+        if (c == 'n')
+          c = '\n';
         else if (c == 'x' && at_ + 2 <= text_.size()) {
           int code = 0;
           std::from_chars(text_.data() + at_, text_.data() + at_ + 2, code, 16);
@@ -83,7 +92,8 @@ class Parser {
   static Result<T> number(std::string_view w) {
     T v{};
     auto [p, ec] = std::from_chars(w.data(), w.data() + w.size(), v);
-    if (w.empty() || ec != std::errc{} || p != w.data() + w.size()) return invalid("'{}' is no number", w);
+    if (w.empty() || ec != std::errc{} || p != w.data() + w.size())
+      return invalid("'{}' is no number", w);
     return v;
   }
   static Result<double> real(std::string_view w) {
@@ -109,11 +119,15 @@ class Parser {
   }
 
   // ---- values --------------------------------------------------------------------------------
-  struct Declared { std::string id, name; Type type; };
+  struct Declared {
+    std::string id, name;
+    Type type;
+  };
   Result<Declared> declared() {
     Declared d;
     d.id = word();
-    if (d.id.empty() || d.id[0] != '%') return invalid("a value such as %0 is expected, not '{}'", d.id);
+    if (d.id.empty() || d.id[0] != '%')
+      return invalid("a value such as %0 is expected, not '{}'", d.id);
     if (peek('"')) d.name = TENON_TRY(quoted());
     TENON_TRY(want(':'));
     d.type = TENON_TRY(type());
@@ -139,7 +153,8 @@ class Parser {
   }
   Result<Tensor> elements(const Type& t) {
     auto dims = constant_dims(t.shape());
-    if (!t.is_tensor() || !t.ranked() || !dims) return invalid("a constant needs a type with sizes, not {}", t.text());
+    if (!t.is_tensor() || !t.ranked() || !dims)
+      return invalid("a constant needs a type with sizes, not {}", t.text());
     const std::int64_t n = TENON_TRY(checked_num_elements(*dims));
     TENON_TRY(want('['));
     if (t.dtype() == DType::string) return texts(*dims, n);
@@ -148,21 +163,31 @@ class Parser {
     std::vector<std::int64_t> integers;
     TENON_TRY(list(']', [&]() -> Status {
       const std::string_view w = word();
-      if (is_complex(t.dtype())) complexes.emplace_back(TENON_TRY(real(w)), TENON_TRY(real(word())));
-      else if (is_floating(t.dtype())) reals.push_back(TENON_TRY(real(w)));
-      else if (t.dtype() == DType::u64) integers.push_back(static_cast<std::int64_t>(TENON_TRY(number<std::uint64_t>(w))));
-      else integers.push_back(TENON_TRY(number<std::int64_t>(w)));
+      if (is_complex(t.dtype()))
+        complexes.emplace_back(TENON_TRY(real(w)), TENON_TRY(real(word())));
+      else if (is_floating(t.dtype()))
+        reals.push_back(TENON_TRY(real(w)));
+      else if (t.dtype() == DType::u64)
+        integers.push_back(static_cast<std::int64_t>(TENON_TRY(number<std::uint64_t>(w))));
+      else
+        integers.push_back(TENON_TRY(number<std::int64_t>(w)));
       return {};
     }));
     if (static_cast<std::int64_t>(complexes.size() + reals.size() + integers.size()) != n)
-      return invalid("{} elements are given but {} holds {}", complexes.size() + reals.size() + integers.size(), t.text(), n);
+      return invalid("{} elements are given but {} holds {}",
+                     complexes.size() + reals.size() + integers.size(), t.text(), n);
     if (is_complex(t.dtype())) return from_complexes(complexes, t.dtype(), *dims);
-    return is_floating(t.dtype()) ? from_doubles(reals, t.dtype(), *dims) : from_int64s(integers, t.dtype(), *dims);
+    return is_floating(t.dtype()) ? from_doubles(reals, t.dtype(), *dims)
+                                  : from_int64s(integers, t.dtype(), *dims);
   }
   Result<Tensor> texts(const Dims& dims, std::int64_t n) {
     std::vector<std::string> items;
-    TENON_TRY(list(']', [&]() -> Status { items.push_back(TENON_TRY(quoted())); return {}; }));
-    if (static_cast<std::int64_t>(items.size()) != n) return invalid("{} texts are given but the type holds {}", items.size(), n);
+    TENON_TRY(list(']', [&]() -> Status {
+      items.push_back(TENON_TRY(quoted()));
+      return {};
+    }));
+    if (static_cast<std::int64_t>(items.size()) != n)
+      return invalid("{} texts are given but the type holds {}", items.size(), n);
     return Tensor::of<std::string>(dims, items);
   }
 
@@ -171,7 +196,8 @@ class Parser {
     if (peek('"')) return Attr(TENON_TRY(quoted()));
     const std::string_view next = peek_word();
     if (next == "true" || next == "false") return Attr(word() == "true");
-    if ((next == "i" || next == "r" || next == "t") && text_.substr(skip_to_word() + 1, 1) == "[") return attr_list();
+    if ((next == "i" || next == "r" || next == "t") && text_.substr(skip_to_word() + 1, 1) == "[")
+      return attr_list();
     if (auto dtype = dtype_named(next)) {
       const std::size_t at = skip_to_word();
       if (text_.substr(at + next.size(), 1) != "[") return word(), Attr(*dtype);
@@ -179,10 +205,14 @@ class Parser {
       return Attr(TENON_TRY(elements(t)));
     }
     const std::string_view w = word();
-    if (w.find_first_of(".e") != std::string_view::npos || w.ends_with("inf") || w.ends_with("nan")) return Attr(TENON_TRY(real(w)));
+    if (w.find_first_of(".e") != std::string_view::npos || w.ends_with("inf") || w.ends_with("nan"))
+      return Attr(TENON_TRY(real(w)));
     return Attr(TENON_TRY(number<std::int64_t>(w)));
   }
-  std::size_t skip_to_word() { skip(); return at_; }
+  std::size_t skip_to_word() {
+    skip();
+    return at_;
+  }
   Result<Attr> attr_list() {
     const char kind = word()[0];
     TENON_TRY(want('['));
@@ -190,9 +220,12 @@ class Parser {
     Attr::Reals reals;
     Attr::Texts items;
     TENON_TRY(list(']', [&]() -> Status {
-      if (kind == 'i') integers.push_back(TENON_TRY(number<std::int64_t>(word())));
-      else if (kind == 'r') reals.push_back(TENON_TRY(real(word())));
-      else items.push_back(TENON_TRY(quoted()));
+      if (kind == 'i')
+        integers.push_back(TENON_TRY(number<std::int64_t>(word())));
+      else if (kind == 'r')
+        reals.push_back(TENON_TRY(real(word())));
+      else
+        items.push_back(TENON_TRY(quoted()));
       return {};
     }));
     if (kind == 'i') return Attr(std::move(integers));
@@ -213,7 +246,9 @@ class Parser {
   // ---- graphs --------------------------------------------------------------------------------
   Result<std::unique_ptr<Graph>> graph(int depth) {
     if (depth > kMaxDepth) return invalid("regions are nested deeper than {}", kMaxDepth);
-    if (!take_word("graph")) return invalid("'graph' is expected before '{}'", text_.substr(std::min(at_, text_.size()), 12));
+    if (!take_word("graph"))
+      return invalid("'graph' is expected before '{}'",
+                     text_.substr(std::min(at_, text_.size()), 12));
     auto g = std::make_unique<Graph>(TENON_TRY(quoted()));
     Scope scope;
     TENON_TRY(want('('));
@@ -227,11 +262,16 @@ class Parser {
       skip();
       if (at_ == text_.size()) return invalid("the graph is not closed");
       const std::string_view next = peek_word();
-      if (next == "const") TENON_TRY(constant(*g, scope));
-      else if (next == "return") TENON_TRY(results(*g, scope)), returned = true;
-      else if (next == "assume") TENON_TRY(constraint());
-      else if (next == "meta") TENON_TRY(meta(*g));
-      else TENON_TRY(node(*g, scope, depth));
+      if (next == "const")
+        TENON_TRY(constant(*g, scope));
+      else if (next == "return")
+        TENON_TRY(results(*g, scope)), returned = true;
+      else if (next == "assume")
+        TENON_TRY(constraint());
+      else if (next == "meta")
+        TENON_TRY(meta(*g));
+      else
+        TENON_TRY(node(*g, scope, depth));
     }
     if (!returned) return invalid("the graph returns nothing");
     return g;
@@ -246,7 +286,9 @@ class Parser {
       const std::string key = TENON_TRY(quoted());
       if (!source_) return not_found("constant {} lies beside the text, under '{}'", d.id, key);
       t = TENON_TRY(source_(key));
-      if (!(Type::of(t) == d.type)) return invalid("constant {} is {} but its data is {}", d.id, d.type.text(), Type::of(t).text());
+      if (!(Type::of(t) == d.type))
+        return invalid("constant {} is {} but its data is {}", d.id, d.type.text(),
+                       Type::of(t).text());
     } else {
       t = TENON_TRY(elements(d.type));
     }
@@ -266,7 +308,10 @@ class Parser {
     if (!op) return unsupported("no operator is named '{}'", op_name);
     TENON_TRY(want('('));
     Values inputs;
-    TENON_TRY(list(')', [&]() -> Status { inputs.push_back(TENON_TRY(value(scope))); return {}; }));
+    TENON_TRY(list(')', [&]() -> Status {
+      inputs.push_back(TENON_TRY(value(scope)));
+      return {};
+    }));
     Attrs attributes = TENON_TRY(attrs());
     std::string label;
     if (take('#')) label = TENON_TRY(quoted());
@@ -284,7 +329,8 @@ class Parser {
       TENON_TRY(want('{'));
       while (!take('}')) regions.push_back(TENON_TRY(graph(depth + 1)));
     }
-    Node* n = g.add_node(*op, std::move(inputs), std::move(attributes), std::move(regions), static_cast<int>(outs.size()));
+    Node* n = g.add_node(*op, std::move(inputs), std::move(attributes), std::move(regions),
+                         static_cast<int>(outs.size()));
     n->set_name(std::move(label));
     n->set_origin(std::move(origin));
     return define_results(g, scope, *n, outs);
@@ -292,7 +338,9 @@ class Parser {
   // Types are inferred again: pages trust them, so they are never taken from the text.
   static Status define_results(Graph& g, Scope& scope, Node& n, const std::vector<Declared>& outs) {
     Types types = TENON_TRY_AT(n.place(), infer(n, &g.constraints()));
-    if (types.size() < outs.size()) return invalid("{} gives {} results, not {} [{}]", n.op().name, types.size(), outs.size(), n.place());
+    if (types.size() < outs.size())
+      return invalid("{} gives {} results, not {} [{}]", n.op().name, types.size(), outs.size(),
+                     n.place());
     for (std::size_t i = 0; i < outs.size(); ++i) {
       Value* v = n.output(static_cast<int>(i));
       v->set_name(outs[i].name);
@@ -316,7 +364,8 @@ class Parser {
   Status constraint() {
     word();
     const auto equal = text_.find(" == ", at_), quote = text_.find('"', at_);
-    if (equal == std::string_view::npos || quote == std::string_view::npos || quote < equal) return invalid("an assumption reads 'assume A == B \"what\" \"where\"'");
+    if (equal == std::string_view::npos || quote == std::string_view::npos || quote < equal)
+      return invalid("an assumption reads 'assume A == B \"what\" \"where\"'");
     TENON_TRY(Dim::parse(text_.substr(at_, equal - at_)));
     TENON_TRY(Dim::parse(text_.substr(equal + 4, quote - equal - 4)));
     at_ = quote;
@@ -341,7 +390,8 @@ class Parser {
 
 }  // namespace
 
-Result<std::unique_ptr<Graph>> parse_graph(std::string_view text, const OperatorTable& table, const TensorSource& source) {
+Result<std::unique_ptr<Graph>> parse_graph(std::string_view text, const OperatorTable& table,
+                                           const TensorSource& source) {
   auto graph = TENON_TRY(Parser(text, table, source).run());
   TENON_TRY(verify(*graph));
   return graph;

@@ -10,15 +10,20 @@ namespace {
 std::string quoted(std::string_view s) {
   std::string out = "\"";
   for (char c : s) {
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (c == '\n') out += "\\n";
-    else if (static_cast<unsigned char>(c) < 0x20) out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else out += c;
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    else
+      out += c;
   }
   return out + "\"";
 }
 
-// Shortest text that reads back to the same double; a float always has a point, an exponent or a name.
+// Shortest text that reads back to the same double; a float always has a point, an exponent or a
+// name.
 std::string real_text(double v) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
@@ -29,11 +34,15 @@ std::string real_text(double v) {
 std::string element_text(const Tensor& t, std::int64_t i) {
   if (t.dtype() == DType::string) return quoted(t.data<std::string>()[static_cast<std::size_t>(i)]);
   if (is_complex(t.dtype())) {
-    const auto z = t.dtype() == DType::c64 ? std::complex<double>(t.data<std::complex<float>>()[static_cast<std::size_t>(i)]) : t.data<std::complex<double>>()[static_cast<std::size_t>(i)];
+    const auto z =
+        t.dtype() == DType::c64
+            ? std::complex<double>(t.data<std::complex<float>>()[static_cast<std::size_t>(i)])
+            : t.data<std::complex<double>>()[static_cast<std::size_t>(i)];
     return real_text(z.real()) + " " + real_text(z.imag());
   }
   if (is_floating(t.dtype())) return real_text(element(t, i));
-  if (t.dtype() == DType::u64) return fmt::format("{}", static_cast<std::uint64_t>(integer_element(t, i)));
+  if (t.dtype() == DType::u64)
+    return fmt::format("{}", static_cast<std::uint64_t>(integer_element(t, i)));
   return fmt::format("{}", integer_element(t, i));
 }
 
@@ -60,7 +69,9 @@ std::string attr_text(const Attr& a) {
     case Attr::Kind::integer: return fmt::format("{}", *a.get<std::int64_t>());
     case Attr::Kind::real: return real_text(*a.get<double>());
     case Attr::Kind::text: return quoted(*a.get<std::string>());
-    case Attr::Kind::integers: return "i" + list_text(*a.get<Attr::Integers>(), [](std::int64_t v) { return fmt::format("{}", v); });
+    case Attr::Kind::integers:
+      return "i" + list_text(*a.get<Attr::Integers>(),
+                             [](std::int64_t v) { return fmt::format("{}", v); });
     case Attr::Kind::reals: return "r" + list_text(*a.get<Attr::Reals>(), real_text);
     case Attr::Kind::texts: return "t" + list_text(*a.get<Attr::Texts>(), quoted);
     case Attr::Kind::dtype: return std::string(name(*a.get<DType>()));
@@ -79,16 +90,22 @@ class Printer {
   void graph(const Graph& g, int depth) {
     indent(depth);
     out_ += fmt::format("graph {}(", quoted(g.name()));
-    for (std::size_t i = 0; i < g.inputs().size(); ++i) out_ += (i ? ", " : "") + declared(g.inputs()[i]);
+    for (std::size_t i = 0; i < g.inputs().size(); ++i)
+      out_ += (i ? ", " : "") + declared(g.inputs()[i]);
     out_ += ") {\n";
     for (const Value* v : g.constants()) constant(*v, depth + 1);
     for (const Node* n : g.nodes()) node(*n, depth + 1);
     indent(depth + 1);
     out_ += "return";
-    for (std::size_t i = 0; i < g.outputs().size(); ++i) out_ += fmt::format("{} {} {}", i ? "," : "", id(g.outputs()[i]), quoted(g.output_names()[i]));
+    for (std::size_t i = 0; i < g.outputs().size(); ++i)
+      out_ +=
+          fmt::format("{} {} {}", i ? "," : "", id(g.outputs()[i]), quoted(g.output_names()[i]));
     out_ += "\n";
-    for (const Constraint& c : g.constraints()) line(depth + 1, fmt::format("assume {} == {} {} {}", c.left.text(), c.right.text(), quoted(c.what), quoted(c.where)));
-    for (const auto& [key, value] : g.metadata()) line(depth + 1, fmt::format("meta {} = {}", quoted(key), quoted(value)));
+    for (const Constraint& c : g.constraints())
+      line(depth + 1, fmt::format("assume {} == {} {} {}", c.left.text(), c.right.text(),
+                                  quoted(c.what), quoted(c.where)));
+    for (const auto& [key, value] : g.metadata())
+      line(depth + 1, fmt::format("meta {} = {}", quoted(key), quoted(value)));
     line(depth, "}");
   }
   std::string take() { return std::move(out_); }
@@ -102,20 +119,27 @@ class Printer {
   }
   // Numbered in the order of printing, so that equal graphs print alike whatever their history.
   std::string id(const Value* v) {
-    return v ? fmt::format("%{}", numbers_.try_emplace(v, static_cast<int>(numbers_.size())).first->second) : "_";
+    return v ? fmt::format("%{}",
+                           numbers_.try_emplace(v, static_cast<int>(numbers_.size())).first->second)
+             : "_";
   }
   std::string declared(const Value* v) {
     const std::string label = v->name().empty() ? "" : " " + quoted(v->name());
     return fmt::format("{}{}: {}", id(v), label, v->type().text());
   }
   void constant(const Value& v, int depth) {
-    const bool small = v.tensor().count() <= options_.max_inline || v.tensor().dtype() == DType::string;
-    const std::string data = small ? tensor_text(v.tensor()) : options_.key ? "@" + quoted(options_.key(v)) : "...";
-    line(depth, fmt::format("const {}{} = {}", v.trainable ? "trainable " : "", declared(&v), data));
+    const bool small =
+        v.tensor().count() <= options_.max_inline || v.tensor().dtype() == DType::string;
+    const std::string data = small          ? tensor_text(v.tensor())
+                             : options_.key ? "@" + quoted(options_.key(v))
+                                            : "...";
+    line(depth,
+         fmt::format("const {}{} = {}", v.trainable ? "trainable " : "", declared(&v), data));
   }
   void node(const Node& n, int depth) {
     std::string text;
-    for (std::size_t i = 0; i < n.outputs().size(); ++i) text += (i ? ", " : "") + declared(n.outputs()[i]);
+    for (std::size_t i = 0; i < n.outputs().size(); ++i)
+      text += (i ? ", " : "") + declared(n.outputs()[i]);
     text += fmt::format("{}{}(", n.outputs().empty() ? "" : " = ", n.op().name);
     for (std::size_t i = 0; i < n.inputs().size(); ++i) text += (i ? ", " : "") + id(n.inputs()[i]);
     text += ")";
@@ -130,7 +154,8 @@ class Printer {
     }
     if (!n.name().empty()) text += " #" + quoted(n.name());
     const Origin& o = n.origin();
-    if (!o.file.empty() || o.index >= 0 || !o.scope.empty()) text += fmt::format(" ({}, {}, {})", quoted(o.file), o.index, quoted(o.scope));
+    if (!o.file.empty() || o.index >= 0 || !o.scope.empty())
+      text += fmt::format(" ({}, {}, {})", quoted(o.file), o.index, quoted(o.scope));
     if (n.regions().empty()) return line(depth, text);
     line(depth, text + " regions {");
     for (const auto& r : n.regions()) graph(*r, depth + 1);

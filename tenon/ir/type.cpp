@@ -35,21 +35,25 @@ std::optional<std::string_view> inside(std::string_view text, std::string_view p
 
 Verdict accepts_tensor(const Type& type, const Tensor& t, Bindings& bindings) {
   if (t.dtype() != type.dtype())
-    return Verdict::no(fmt::format("element type is {} but {} is expected", name(t.dtype()), name(type.dtype())));
+    return Verdict::no(
+        fmt::format("element type is {} but {} is expected", name(t.dtype()), name(type.dtype())));
   if (!type.ranked()) return {};
   if (t.ndim() != type.ndim())
-    return Verdict::no(fmt::format("shape is {} but {} is expected", to_text(t.dims()), to_text(type.shape())));
+    return Verdict::no(
+        fmt::format("shape is {} but {} is expected", to_text(t.dims()), to_text(type.shape())));
   for (int i = 0; i < t.ndim(); ++i) {
     const Dim& want = type.dim(i);
     if (auto symbol = want.symbol_name()) {
       auto [it, fresh] = bindings.try_emplace(*symbol, t.dim(i));
       if (!fresh && it->second != t.dim(i))
-        return Verdict::no(fmt::format("dim {} of shape {} is {} but {} is {}", i, to_text(t.dims()), t.dim(i), *symbol, it->second));
+        return Verdict::no(fmt::format("dim {} of shape {} is {} but {} is {}", i,
+                                       to_text(t.dims()), t.dim(i), *symbol, it->second));
       continue;
     }
     auto value = want.evaluate(bindings);
     if (value.ok() && *value != t.dim(i))
-      return Verdict::no(fmt::format("shape is {} but {} is expected", to_text(t.dims()), to_text(type.shape())));
+      return Verdict::no(
+          fmt::format("shape is {} but {} is expected", to_text(t.dims()), to_text(type.shape())));
   }
   return {};
 }
@@ -81,8 +85,10 @@ Type Type::with_dim(int axis, Dim size) const {
 
 Type Type::with_dtype(DType dtype) const {
   Type t = *this;
-  if (element_) t.element_ = std::make_shared<const Type>(element_->with_dtype(dtype));
-  else t.dtype_ = dtype;
+  if (element_)
+    t.element_ = std::make_shared<const Type>(element_->with_dtype(dtype));
+  else
+    t.dtype_ = dtype;
   return t;
 }
 
@@ -112,7 +118,8 @@ Result<Type> Type::parse(std::string_view text) {
   if (auto body = inside(text, "seq(")) return Type::sequence(TENON_TRY(parse(*body)));
   if (auto body = inside(text, "optional(")) return Type::optional(TENON_TRY(parse(*body)));
   const auto open = text.find('[');
-  if (open == std::string_view::npos || text.back() != ']') return invalid("type '{}' is not 'dtype[dims]'", text);
+  if (open == std::string_view::npos || text.back() != ']')
+    return invalid("type '{}' is not 'dtype[dims]'", text);
   auto dtype = dtype_named(text.substr(0, open));
   if (!dtype) return invalid("type '{}' names no element type", text);
   const std::string_view dims = text.substr(open + 1, text.size() - open - 2);
@@ -124,8 +131,10 @@ Result<Type> Type::parse(std::string_view text) {
 }
 
 bool operator==(const Type& a, const Type& b) {
-  if (a.kind_ != b.kind_ || a.dtype_ != b.dtype_ || a.ranked_ != b.ranked_ || a.shape_ != b.shape_) return false;
-  return (a.element_ == nullptr) == (b.element_ == nullptr) && (!a.element_ || *a.element_ == *b.element_);
+  if (a.kind_ != b.kind_ || a.dtype_ != b.dtype_ || a.ranked_ != b.ranked_ || a.shape_ != b.shape_)
+    return false;
+  return (a.element_ == nullptr) == (b.element_ == nullptr) &&
+         (!a.element_ || *a.element_ == *b.element_);
 }
 
 Result<Shape> broadcast(const Shape& a, const Shape& b) {
@@ -135,11 +144,17 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
     const Dim x = i < a.size() ? a[a.size() - 1 - i] : Dim(1);
     const Dim y = i < b.size() ? b[b.size() - 1 - i] : Dim(1);
     Dim& z = out[n - 1 - i];
-    if (x == Dim(1)) z = y;
-    else if (y == Dim(1) || x == y) z = x;
+    if (x == Dim(1))
+      z = y;
+    else if (y == Dim(1) || x == y)
+      z = x;
     else if (x.is_constant() && y.is_constant())
-      return invalid("shapes {} and {} do not broadcast: {} against {} on axis -{}", to_text(a), to_text(b), x.text(), y.text(), i + 1);
-    else z = x.is_constant() ? x : y.is_constant() ? y : max(x, y);  // unequal symbols: one of them is 1, or they agree
+      return invalid("shapes {} and {} do not broadcast: {} against {} on axis -{}", to_text(a),
+                     to_text(b), x.text(), y.text(), i + 1);
+    else
+      z = x.is_constant()   ? x
+          : y.is_constant() ? y
+                            : max(x, y);  // unequal symbols: one of them is 1, or they agree
   }
   return out;
 }
@@ -147,7 +162,8 @@ Result<Shape> broadcast(const Shape& a, const Shape& b) {
 Verdict accepts(const Type& type, const Datum& value, Bindings& bindings) {
   switch (type.kind()) {
     case Type::Kind::undefined: return {};
-    case Type::Kind::optional: return value.is_absent() ? Verdict{} : accepts(type.element(), value, bindings);
+    case Type::Kind::optional:
+      return value.is_absent() ? Verdict{} : accepts(type.element(), value, bindings);
     case Type::Kind::sequence:
       if (!value.is_sequence()) return Verdict::no("a sequence is expected");
       for (const Datum& item : value.items()) {
@@ -164,7 +180,8 @@ Verdict accepts(const Type& type, const Datum& value, Bindings& bindings) {
 std::string TypeSet::text() const {
   std::string out;
   for (int i = 1; i < kNumDTypes; ++i)
-    if (has(static_cast<DType>(i))) out += (out.empty() ? "" : ", ") + std::string(name(static_cast<DType>(i)));
+    if (has(static_cast<DType>(i)))
+      out += (out.empty() ? "" : ", ") + std::string(name(static_cast<DType>(i)));
   return out;
 }
 

@@ -17,7 +17,8 @@ class Type {
   enum class Kind : std::uint8_t { undefined, tensor, sequence, optional };
 
   Type() = default;  // undefined: not inferred, or the result of a failed call
-  Type(DType dtype, Shape shape) : kind_(Kind::tensor), dtype_(dtype), ranked_(true), shape_(std::move(shape)) {}
+  Type(DType dtype, Shape shape)
+      : kind_(Kind::tensor), dtype_(dtype), ranked_(true), shape_(std::move(shape)) {}
   static Type unranked(DType dtype) {
     Type t;
     t.kind_ = Kind::tensor;
@@ -42,7 +43,10 @@ class Type {
   /// Negative axes count from the end.
   const Dim& dim(int axis) const;
   /// What a sequence or optional holds.
-  const Type& element() const { TENON_CHECK(element_ != nullptr, "type {} has no element", text()); return *element_; }
+  const Type& element() const {
+    TENON_CHECK(element_ != nullptr, "type {} has no element", text());
+    return *element_;
+  }
 
   Type with_dim(int axis, Dim size) const;
   Type with_shape(Shape shape) const { return Type(dtype(), std::move(shape)); }
@@ -88,11 +92,17 @@ class TypeSet {
   std::uint32_t bits_ = 0;
 };
 
-inline constexpr TypeSet kFloat = TypeSet::one(DType::f32) | TypeSet::one(DType::f64) | TypeSet::one(DType::f16) | TypeSet::one(DType::bf16);
-inline constexpr TypeSet kFloat8 = TypeSet::one(DType::f8e4m3fn) | TypeSet::one(DType::f8e4m3fnuz) | TypeSet::one(DType::f8e5m2) | TypeSet::one(DType::f8e5m2fnuz) | TypeSet::one(DType::f8e8m0) | TypeSet::one(DType::f4e2m1);
-inline constexpr TypeSet kSigned = TypeSet::one(DType::i8) | TypeSet::one(DType::i16) | TypeSet::one(DType::i32) | TypeSet::one(DType::i64);
-inline constexpr TypeSet kUnsigned = TypeSet::one(DType::u8) | TypeSet::one(DType::u16) | TypeSet::one(DType::u32) | TypeSet::one(DType::u64);
-inline constexpr TypeSet kSubByte = TypeSet::one(DType::i4) | TypeSet::one(DType::u4) | TypeSet::one(DType::i2) | TypeSet::one(DType::u2);
+inline constexpr TypeSet kFloat = TypeSet::one(DType::f32) | TypeSet::one(DType::f64) |
+                                  TypeSet::one(DType::f16) | TypeSet::one(DType::bf16);
+inline constexpr TypeSet kFloat8 = TypeSet::one(DType::f8e4m3fn) | TypeSet::one(DType::f8e4m3fnuz) |
+                                   TypeSet::one(DType::f8e5m2) | TypeSet::one(DType::f8e5m2fnuz) |
+                                   TypeSet::one(DType::f8e8m0) | TypeSet::one(DType::f4e2m1);
+inline constexpr TypeSet kSigned = TypeSet::one(DType::i8) | TypeSet::one(DType::i16) |
+                                   TypeSet::one(DType::i32) | TypeSet::one(DType::i64);
+inline constexpr TypeSet kUnsigned = TypeSet::one(DType::u8) | TypeSet::one(DType::u16) |
+                                     TypeSet::one(DType::u32) | TypeSet::one(DType::u64);
+inline constexpr TypeSet kSubByte = TypeSet::one(DType::i4) | TypeSet::one(DType::u4) |
+                                    TypeSet::one(DType::i2) | TypeSet::one(DType::u2);
 inline constexpr TypeSet kBool = TypeSet::one(DType::boolean);
 inline constexpr TypeSet kComplex = TypeSet::one(DType::c64) | TypeSet::one(DType::c128);
 inline constexpr TypeSet kString = TypeSet::one(DType::string);

@@ -10,24 +10,32 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph), made_(static_cast<std::size_t>(graph.num_value_ids()), false) {}
+  explicit Verifier(const Graph& graph)
+      : graph_(graph), made_(static_cast<std::size_t>(graph.num_value_ids()), false) {}
 
   Status run() {
     for (const Value* v : graph_.inputs()) mark(v);
     for (const Value* v : graph_.constants()) mark(v);
     int count = 0;
-    for (const Node* n : graph_.nodes()) { check(*n); ++count; }
-    if (count != graph_.num_nodes()) problem(invalid("{} nodes are linked but {} are counted", count, graph_.num_nodes()));
+    for (const Node* n : graph_.nodes()) {
+      check(*n);
+      ++count;
+    }
+    if (count != graph_.num_nodes())
+      problem(invalid("{} nodes are linked but {} are counted", count, graph_.num_nodes()));
     for (std::size_t i = 0; i < graph_.outputs().size(); ++i)
-      if (const Value* v = graph_.outputs()[i]; v->graph() != &graph_ || !is_made(v)) problem(invalid("output {} is made by no node", graph_.output_names()[i]));
+      if (const Value* v = graph_.outputs()[i]; v->graph() != &graph_ || !is_made(v))
+        problem(invalid("output {} is made by no node", graph_.output_names()[i]));
     if (!first_.ok()) return std::move(first_);
     return {};
   }
 
  private:
   void problem(Error e) {
-    if (first_.ok()) first_ = Status(std::move(e));
-    else first_.error().others.push_back(std::move(e));
+    if (first_.ok())
+      first_ = Status(std::move(e));
+    else
+      first_.error().others.push_back(std::move(e));
   }
   void mark(const Value* v) { made_[static_cast<std::size_t>(v->id())] = true; }
   bool is_made(const Value* v) const { return made_[static_cast<std::size_t>(v->id())]; }
@@ -36,12 +44,18 @@ class Verifier {
     for (std::size_t i = 0; i < n.inputs().size(); ++i) {
       const Value* v = n.inputs()[i];
       if (!v) continue;
-      if (v->graph() != &graph_) { problem(invalid("input {} belongs to another graph", i).at(n.place())); continue; }
-      if (!is_made(v)) problem(invalid("input {} ({}) is read before it is made", i, v->name()).at(n.place()));
-      if (std::find(v->uses().begin(), v->uses().end(), Value::Use{const_cast<Node*>(&n), static_cast<int>(i)}) == v->uses().end())
+      if (v->graph() != &graph_) {
+        problem(invalid("input {} belongs to another graph", i).at(n.place()));
+        continue;
+      }
+      if (!is_made(v))
+        problem(invalid("input {} ({}) is read before it is made", i, v->name()).at(n.place()));
+      if (std::find(v->uses().begin(), v->uses().end(),
+                    Value::Use{const_cast<Node*>(&n), static_cast<int>(i)}) == v->uses().end())
         problem(invalid("input {} does not know this use", i).at(n.place()));
     }
-    if (Status s = check_call(n.op(), n.inputs(), n.attrs()); !s.ok()) problem(std::move(s).error().at(n.place()));
+    if (Status s = check_call(n.op(), n.inputs(), n.attrs()); !s.ok())
+      problem(std::move(s).error().at(n.place()));
     for (const Value* v : n.outputs()) {
       mark(v);
       if (!v->type().defined()) problem(invalid("output {} has no type", v->index()).at(n.place()));

@@ -5,9 +5,9 @@
 
 namespace tenon {
 
-/// Every operand is made before it is read and belongs to the graph, uses and users agree, types are
-/// defined, inputs and attributes fit the page, regions take what their node hands in. All problems in
-/// one error.
+/// Every operand is made before it is read and belongs to the graph, uses and users agree, types
+/// are defined, inputs and attributes fit the page, regions take what their node hands in. All
+/// problems in one error.
 Status verify(const Graph& graph);
 
 }  // namespace tenon

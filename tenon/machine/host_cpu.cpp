@@ -179,14 +179,10 @@ std::optional<std::string_view> missing_feature(Isa isa, const CpuFeatures& f) {
 
 std::string_view name(Isa isa) {
   switch (isa) {
-    case Isa::plain:
-      return "plain";
-    case Isa::avx2:
-      return "avx2";
-    case Isa::avx512:
-      return "avx512";
-    case Isa::amx:
-      return "amx";
+    case Isa::plain: return "plain";
+    case Isa::avx2: return "avx2";
+    case Isa::avx512: return "avx512";
+    case Isa::amx: return "amx";
   }
   return "unknown";
 }

@@ -8,7 +8,8 @@
 namespace tenon::migrate {
 namespace {
 
-void add_graph(const Graph& graph, const Bindings& sizes, std::map<std::string, OperatorWork>& by_op, Analysis& a) {
+void add_graph(const Graph& graph, const Bindings& sizes,
+               std::map<std::string, OperatorWork>& by_op, Analysis& a) {
   for (const Value* v : graph.constants()) {
     a.parameters += v->tensor().count();
     a.weight_bytes += static_cast<std::int64_t>(v->tensor().bytes());
@@ -33,12 +34,18 @@ void add_graph(const Graph& graph, const Bindings& sizes, std::map<std::string, 
 
 std::optional<NodeWork> work_of(const Node& node, const Bindings& sizes) {
   if (!node.op().cost) return NodeWork{};
-  const auto ranked = [](const Value* v) { return !v || (v->type().is_tensor() && v->type().ranked()); };
-  if (!std::all_of(node.inputs().begin(), node.inputs().end(), ranked) || !std::all_of(node.outputs().begin(), node.outputs().end(), ranked)) return std::nullopt;
+  const auto ranked = [](const Value* v) {
+    return !v || (v->type().is_tensor() && v->type().ranked());
+  };
+  if (!std::all_of(node.inputs().begin(), node.inputs().end(), ranked) ||
+      !std::all_of(node.outputs().begin(), node.outputs().end(), ranked))
+    return std::nullopt;
   const Cost cost = node.op().cost(Call(node));
-  auto flops = cost.flops.evaluate(sizes), read = cost.bytes_read.evaluate(sizes), written = cost.bytes_written.evaluate(sizes);
+  auto flops = cost.flops.evaluate(sizes), read = cost.bytes_read.evaluate(sizes),
+       written = cost.bytes_written.evaluate(sizes);
   if (!flops.ok() || !read.ok() || !written.ok()) return std::nullopt;
-  return NodeWork{static_cast<double>(*flops), static_cast<double>(*read) + static_cast<double>(*written)};
+  return NodeWork{static_cast<double>(*flops),
+                  static_cast<double>(*read) + static_cast<double>(*written)};
 }
 
 Analysis analyze(const Graph& graph, const Bindings& sizes) {
@@ -50,7 +57,10 @@ Analysis analyze(const Graph& graph, const Bindings& sizes) {
     a.bytes += w.bytes;
     a.operators.push_back(std::move(w));
   }
-  std::stable_sort(a.operators.begin(), a.operators.end(), [](const OperatorWork& x, const OperatorWork& y) { return x.flops + x.bytes > y.flops + y.bytes; });
+  std::stable_sort(a.operators.begin(), a.operators.end(),
+                   [](const OperatorWork& x, const OperatorWork& y) {
+                     return x.flops + x.bytes > y.flops + y.bytes;
+                   });
   return a;
 }
 

@@ -30,7 +30,9 @@ struct Analysis {
 Analysis analyze(const Graph& graph, const Bindings& sizes);
 
 /// Work of one node, or nothing where its sizes are not known.
-struct NodeWork { double flops = 0, bytes = 0; };
+struct NodeWork {
+  double flops = 0, bytes = 0;
+};
 std::optional<NodeWork> work_of(const Node& node, const Bindings& sizes);
 
 }  // namespace tenon::migrate

@@ -18,7 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kSchema = "tenon.bundle/1";
 
-// CRC-32: finds damage at a gigabyte a second. It is no seal: bundles from strangers want --recompile.
+// CRC-32: finds damage at a gigabyte a second. It is no seal: bundles from strangers want
+// --recompile.
 std::string checksum(std::string_view bytes) {
   uLong crc = crc32(0, nullptr, 0);
   for (std::size_t at = 0; at < bytes.size();) {
@@ -30,9 +31,11 @@ std::string checksum(std::string_view bytes) {
 }
 
 // Gives every large constant of the graph and its regions a key.
-void collect(const Graph& graph, std::string prefix, NamedTensors& tensors, std::map<const Value*, std::string>& keys) {
+void collect(const Graph& graph, std::string prefix, NamedTensors& tensors,
+             std::map<const Value*, std::string>& keys) {
   for (const Value* v : graph.constants()) {
-    if (v->tensor().dtype() == DType::string || v->tensor().count() <= TextOptions().max_inline) continue;
+    if (v->tensor().dtype() == DType::string || v->tensor().count() <= TextOptions().max_inline)
+      continue;
     const std::string key = fmt::format("{}{}", prefix, tensors.size());
     keys[v] = key;
     tensors.emplace_back(key, v->tensor());
@@ -56,32 +59,43 @@ Result<Json> inventory(const fs::path& folder) {
   Json files = Json::object();
   for (const fs::path& p : paths) {
     auto mapped = TENON_TRY(MappedFile::open(p));
-    files[fs::relative(p, folder).generic_string()] = {{"bytes", mapped->size()}, {"checksum", checksum(mapped->text())}};
+    files[fs::relative(p, folder).generic_string()] = {{"bytes", mapped->size()},
+                                                       {"checksum", checksum(mapped->text())}};
   }
   return files;
 }
 
-Status check_file(const fs::path& folder, const std::string& name, const Json& expected, bool reads_content) {
+Status check_file(const fs::path& folder, const std::string& name, const Json& expected,
+                  bool reads_content) {
   const fs::path path = TENON_TRY(safe_path(folder, name));
   std::error_code e;
   const auto bytes = fs::file_size(path, e);
   if (e) return not_found("bundle file {} is missing", name);
-  if (bytes != expected.value("bytes", std::uintmax_t{0})) return invalid("bundle file {} has {} bytes but the manifest says {}", name, bytes, expected.value("bytes", std::uintmax_t{0}));
+  if (bytes != expected.value("bytes", std::uintmax_t{0}))
+    return invalid("bundle file {} has {} bytes but the manifest says {}", name, bytes,
+                   expected.value("bytes", std::uintmax_t{0}));
   if (!reads_content) return {};
   auto mapped = TENON_TRY(MappedFile::open(path));
-  if (checksum(mapped->text()) != expected.value("checksum", "")) return invalid("bundle file {} is damaged: its checksum is not the manifest's", name);
+  if (checksum(mapped->text()) != expected.value("checksum", ""))
+    return invalid("bundle file {} is damaged: its checksum is not the manifest's", name);
   return {};
 }
 
 Result<Json> read_manifest(const fs::path& folder) {
   const std::string text = TENON_TRY(read_file(folder / "manifest.json"));
   Json m = TENON_TRY(parse_json(text));
-  if (!m.is_object() || m.value("schema", "") != kSchema) return unsupported("the manifest is of form '{}', this program reads {}", m.is_object() ? m.value("schema", "") : "", kSchema);
+  if (!m.is_object() || m.value("schema", "") != kSchema)
+    return unsupported("the manifest is of form '{}', this program reads {}",
+                       m.is_object() ? m.value("schema", "") : "", kSchema);
   for (const char* key : {"backend", "precision", "isa"})
-    if (!m.contains(key) || !m[key].is_string()) return invalid("the manifest does not say {}", key);
-  if (!m.contains("files") || !m["files"].is_object()) return invalid("the manifest lists no files");
+    if (!m.contains(key) || !m[key].is_string())
+      return invalid("the manifest does not say {}", key);
+  if (!m.contains("files") || !m["files"].is_object())
+    return invalid("the manifest lists no files");
   for (const auto& [name, entry] : m["files"].items())
-    if (!entry.is_object() || !entry.contains("bytes") || !entry["bytes"].is_number_unsigned() || !entry.contains("checksum") || !entry["checksum"].is_string()) return invalid("the manifest's entry for {} lacks bytes or checksum", name);
+    if (!entry.is_object() || !entry.contains("bytes") || !entry["bytes"].is_number_unsigned() ||
+        !entry.contains("checksum") || !entry["checksum"].is_string())
+      return invalid("the manifest's entry for {} lacks bytes or checksum", name);
   return m;
 }
 
@@ -106,11 +120,18 @@ Status write_bundle(const fs::path& folder, const BundleContent& content) {
   if (content.backend == "cpu") {
     std::error_code e;
     fs::create_directories(at / "kernels", e);
-    for (const std::string& key : codegen::KernelCache::instance().keys()) TENON_TRY(codegen::KernelCache::instance().save(key, at / "kernels"));
+    for (const std::string& key : codegen::KernelCache::instance().keys())
+      TENON_TRY(codegen::KernelCache::instance().save(key, at / "kernels"));
   }
-  for (const auto& [name, bytes] : content.files) TENON_TRY(write_text_file(TENON_TRY(safe_path(at, name)), bytes));
-  Json manifest = {{"schema", kSchema}, {"tenon", std::string(version())}, {"backend", content.backend}, {"precision", content.precision},
-                   {"isa", std::string(name(host_isa()))}, {"source", content.source}, {"files", TENON_TRY(inventory(at))}};
+  for (const auto& [name, bytes] : content.files)
+    TENON_TRY(write_text_file(TENON_TRY(safe_path(at, name)), bytes));
+  Json manifest = {{"schema", kSchema},
+                   {"tenon", std::string(version())},
+                   {"backend", content.backend},
+                   {"precision", content.precision},
+                   {"isa", std::string(name(host_isa()))},
+                   {"source", content.source},
+                   {"files", TENON_TRY(inventory(at))}};
   TENON_TRY(write_text_file(at / "manifest.json", manifest.dump(1) + "\n"));
   return directory.commit();
 }
@@ -125,17 +146,23 @@ Result<Bundle> open_bundle(const fs::path& folder, const BundleOptions& options)
   Bundle b;
   b.folder = folder;
   b.manifest = TENON_TRY(placed(read_manifest(folder), here));
-  for (const auto& [name, entry] : b.manifest["files"].items()) TENON_TRY(placed(check_file(folder, name, entry, true), here));
+  for (const auto& [name, entry] : b.manifest["files"].items())
+    TENON_TRY(placed(check_file(folder, name, entry, true), here));
   b.backend = options.backend.empty() ? b.manifest["backend"].get<std::string>() : options.backend;
   b.precision = b.manifest["precision"].get<std::string>();
   const std::string isa = b.manifest["isa"].get<std::string>();
-  if (isa != name(host_isa())) b.notes.push_back(fmt::format("kernels are for {}, this host runs {}: compiled again", isa, name(host_isa())));
-  else if (options.recompile) b.notes.emplace_back("the native code of the bundle is ignored: compiled again");
+  if (isa != name(host_isa()))
+    b.notes.push_back(fmt::format("kernels are for {}, this host runs {}: compiled again", isa,
+                                  name(host_isa())));
+  else if (options.recompile)
+    b.notes.emplace_back("the native code of the bundle is ignored: compiled again");
   if (!options.recompile) codegen::KernelCache::instance().add_folder(folder / "kernels");
   auto graph = TENON_TRY(placed(read_graph(folder), here));
   engine::CompileOptions compile;
   compile.is_final = b.backend == b.manifest["backend"].get<std::string>();
-  b.executable = TENON_TRY(placed(engine::compile(std::move(graph), *TENON_TRY(engine::backend_named(b.backend)), compile), here));
+  b.executable = TENON_TRY(placed(
+      engine::compile(std::move(graph), *TENON_TRY(engine::backend_named(b.backend)), compile),
+      here));
   return b;
 }
 

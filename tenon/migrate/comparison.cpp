@@ -8,7 +8,14 @@ namespace tenon::migrate {
 namespace {
 
 Json layer_json(const LayerDistance& d) {
-  Json j = {{"name", d.name}, {"op", d.op}, {"max_absolute", d.max_absolute}, {"max_relative", d.max_relative}, {"different", d.different}, {"count", d.count}, {"nans", d.nans}, {"equal", d.equal}};
+  Json j = {{"name", d.name},
+            {"op", d.op},
+            {"max_absolute", d.max_absolute},
+            {"max_relative", d.max_relative},
+            {"different", d.different},
+            {"count", d.count},
+            {"nans", d.nans},
+            {"equal", d.equal}};
   if (!d.place.empty()) j["where"] = d.place;
   if (!d.mismatch.empty()) j["mismatch"] = d.mismatch;
   return j;
@@ -34,7 +41,8 @@ LayerDistance compare_tensors(const Tensor& got, const Tensor& expected, const T
   LayerDistance d;
   d.count = expected.count();
   if (got.dims() != expected.dims() || got.dtype() != expected.dtype()) {
-    d.mismatch = fmt::format("{}{} against {}{}", name(got.dtype()), to_text(got.dims()), name(expected.dtype()), to_text(expected.dims()));
+    d.mismatch = fmt::format("{}{} against {}{}", name(got.dtype()), to_text(got.dims()),
+                             name(expected.dtype()), to_text(expected.dims()));
     d.equal = false;
     return d;
   }
@@ -42,7 +50,10 @@ LayerDistance compare_tensors(const Tensor& got, const Tensor& expected, const T
   const auto a = to_doubles(got), b = to_doubles(expected);
   const double scale = std::max(1e-30, largest_magnitude(b));
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::isnan(a[i]) && std::isnan(b[i])) { ++d.nans; continue; }
+    if (std::isnan(a[i]) && std::isnan(b[i])) {
+      ++d.nans;
+      continue;
+    }
     const double difference = a[i] == b[i] ? 0 : std::fabs(a[i] - b[i]);
     if (!(difference <= t.atol * std::max(1.0, scale) + t.rtol * std::fabs(b[i]))) ++d.different;
     d.max_absolute = std::isnan(difference) ? difference : std::max(d.max_absolute, difference);
@@ -53,7 +64,8 @@ LayerDistance compare_tensors(const Tensor& got, const Tensor& expected, const T
 }
 
 bool Comparison::equal() const {
-  return std::all_of(outputs.begin(), outputs.end(), [](const LayerDistance& d) { return d.equal; });
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const LayerDistance& d) { return d.equal; });
 }
 
 const LayerDistance* Comparison::first_bad() const {
@@ -72,7 +84,14 @@ const LayerDistance* Comparison::worst() const {
 }
 
 Json Comparison::json() const {
-  Json j = {{"schema", "tenon.verify/1"}, {"left", left}, {"right", right}, {"equal", equal()}, {"rtol", tolerance.rtol}, {"atol", tolerance.atol}, {"layers_compared", layers.size()}, {"outputs", Json::array()}};
+  Json j = {{"schema", "tenon.verify/1"},
+            {"left", left},
+            {"right", right},
+            {"equal", equal()},
+            {"rtol", tolerance.rtol},
+            {"atol", tolerance.atol},
+            {"layers_compared", layers.size()},
+            {"outputs", Json::array()}};
   for (const LayerDistance& d : outputs) j["outputs"].push_back(layer_json(d));
   j["layers"] = Json::array();
   for (const LayerDistance& d : layers) j["layers"].push_back(layer_json(d));
@@ -88,7 +107,11 @@ Result<Observation> observe(const Executable& executable, const Datums& inputs, 
     for (std::size_t i = 0; i < outputs.size() && i < node.outputs().size(); ++i) {
       const std::string& name = node.output(static_cast<int>(i))->name();
       if (name.empty() || !outputs[i].is_tensor()) continue;
-      if (o.values.try_emplace(name, ObservedValue{outputs[i].tensor(), std::string(node.op().name), node.place()}).second) o.order.push_back(name);
+      if (o.values
+              .try_emplace(name, ObservedValue{outputs[i].tensor(), std::string(node.op().name),
+                                               node.place()})
+              .second)
+        o.order.push_back(name);
     }
     return {};
   };
@@ -96,14 +119,18 @@ Result<Observation> observe(const Executable& executable, const Datums& inputs, 
   return o;
 }
 
-Comparison compare(const Observation& got, const std::map<std::string, Tensor>& expected, const std::vector<std::string>& output_names, const Tolerance& tolerance) {
+Comparison compare(const Observation& got, const std::map<std::string, Tensor>& expected,
+                   const std::vector<std::string>& output_names, const Tolerance& tolerance) {
   Comparison c;
   c.tolerance = tolerance;
   for (const std::string& name : got.order) {
     auto it = expected.find(name);
     const ObservedValue& v = got.values.at(name);
-    // Passes may give a value another shape or type on the way; only what is the same thing compares.
-    if (it == expected.end() || it->second.dims() != v.tensor.dims() || it->second.dtype() != v.tensor.dtype()) continue;
+    // Passes may give a value another shape or type on the way; only what is the same thing
+    // compares.
+    if (it == expected.end() || it->second.dims() != v.tensor.dims() ||
+        it->second.dtype() != v.tensor.dtype())
+      continue;
     LayerDistance d = compare_tensors(v.tensor, it->second, tolerance);
     d.name = name;
     d.op = v.op;

@@ -34,10 +34,12 @@ std::int64_t live_peak(const Graph& graph, const Bindings& sizes) {
 
 }  // namespace
 
-Estimate estimate(const Graph& graph, const Bindings& sizes, const Device& device, Precision precision) {
+Estimate estimate(const Graph& graph, const Bindings& sizes, const Device& device,
+                  Precision precision) {
   Estimate e;
   e.target = device.name;
-  const double peak = std::max(1.0, device.peak(precision)), bandwidth = std::max(1.0, device.memory_bytes_per_second);
+  const double peak = std::max(1.0, device.peak(precision)),
+               bandwidth = std::max(1.0, device.memory_bytes_per_second);
   for (const Node* n : graph.nodes()) {
     const auto work = work_of(*n, sizes);
     if (!work || (work->flops == 0 && n->op().has(Trait::view))) continue;
@@ -46,7 +48,9 @@ Estimate estimate(const Graph& graph, const Bindings& sizes, const Device& devic
     e.launch_ms += device.launch_seconds * 1e3;
   }
   e.latency_ms = e.compute_ms + e.memory_ms + e.launch_ms;
-  e.limited_by = e.compute_ms >= e.memory_ms && e.compute_ms >= e.launch_ms ? "compute" : e.memory_ms >= e.launch_ms ? "memory" : "launches";
+  e.limited_by = e.compute_ms >= e.memory_ms && e.compute_ms >= e.launch_ms ? "compute"
+                 : e.memory_ms >= e.launch_ms                               ? "memory"
+                                                                            : "launches";
   e.memory_bytes = analyze(graph, sizes).weight_bytes + live_peak(graph, sizes);
   return e;
 }

@@ -17,11 +17,13 @@ bool looks_like_batch(const std::string& name) {
   return lower == "n" || lower == "b" || lower.find("batch") != std::string::npos;
 }
 
-// The size of the axis that `v` indexes, following it through operators that only move or convert it;
-// 0 when it indexes nothing.
+// The size of the axis that `v` indexes, following it through operators that only move or convert
+// it; 0 when it indexes nothing.
 std::int64_t indexed_size(const Value* v, int depth) {
   std::int64_t smallest = 0;
-  const auto take = [&](std::int64_t n) { if (n > 0) smallest = smallest == 0 ? n : std::min(smallest, n); };
+  const auto take = [&](std::int64_t n) {
+    if (n > 0) smallest = smallest == 0 ? n : std::min(smallest, n);
+  };
   for (const Value::Use& use : v->uses()) {
     const Operator& op = use.node->op();
     const bool is_index = (op.name == "gather" || op.name == "gather_elements") && use.index == 1;
@@ -29,7 +31,8 @@ std::int64_t indexed_size(const Value* v, int depth) {
       const Type& x = use.node->input(0)->type();
       const std::int64_t axis = Call(*use.node).integer("axis");
       take(x.dim(static_cast<int>(axis)).known().value_or(0));
-    } else if (depth > 0 && use.index == 0 && (op.has(Trait::movement) || op.name == "cast") && op.name != "gather") {
+    } else if (depth > 0 && use.index == 0 && (op.has(Trait::movement) || op.name == "cast") &&
+               op.name != "gather") {
       for (const Value* y : use.node->outputs()) take(indexed_size(y, depth - 1));
     }
   }
@@ -60,15 +63,19 @@ Result<Bindings> choose_sizes(const Graph& graph, const std::map<std::string, Di
   Bindings bindings;
   for (const auto& [name, dims] : shapes) {
     const auto& inputs = graph.inputs();
-    const auto it = std::find_if(inputs.begin(), inputs.end(), [&, &wanted = name](const Value* v) { return v->name() == wanted; });
+    const auto it = std::find_if(inputs.begin(), inputs.end(), [&, &wanted = name](const Value* v) {
+      return v->name() == wanted;
+    });
     if (it == inputs.end()) return not_found("the model has no input {}", name);
     const Type& type = (*it)->type();
-    if (type.ranked() && static_cast<int>(dims.size()) != type.ndim()) return invalid("input {} is {} but {} sizes are given", name, type.text(), dims.size());
+    if (type.ranked() && static_cast<int>(dims.size()) != type.ndim())
+      return invalid("input {} is {} but {} sizes are given", name, type.text(), dims.size());
     for (std::size_t i = 0; i < dims.size() && type.ranked(); ++i) {
       const Dim& d = type.dim(static_cast<int>(i));
       if (auto symbol = d.symbol_name()) {
         auto [at, fresh] = bindings.try_emplace(*symbol, dims[i]);
-        if (!fresh && at->second != dims[i]) return invalid("{} is {} in one input and {} in {}", *symbol, at->second, dims[i], name);
+        if (!fresh && at->second != dims[i])
+          return invalid("{} is {} in one input and {} in {}", *symbol, at->second, dims[i], name);
       } else if (d.known() && d.value() != dims[i]) {
         return invalid("input {} is {} but size {} is given as {}", name, type.text(), i, dims[i]);
       }
@@ -76,21 +83,32 @@ Result<Bindings> choose_sizes(const Graph& graph, const std::map<std::string, Di
   }
   for (const Value* v : graph.inputs())
     for (const Dim& d : v->type().shape())
-      for (const std::string& s : d.symbols()) bindings.try_emplace(s, looks_like_batch(s) ? 1 : kDefaultSize);
+      for (const std::string& s : d.symbols())
+        bindings.try_emplace(s, looks_like_batch(s) ? 1 : kDefaultSize);
   return bindings;
 }
 
-Result<Datums> invent_inputs(const Graph& graph, const std::map<std::string, Dims>& shapes, std::uint64_t seed) {
+Result<Datums> invent_inputs(const Graph& graph, const std::map<std::string, Dims>& shapes,
+                             std::uint64_t seed) {
   const Bindings bindings = TENON_TRY(choose_sizes(graph, shapes));
   Datums inputs;
   for (const Value* v : graph.inputs()) {
     const Type& type = v->type();
-    if (type.is_optional()) { inputs.emplace_back(); continue; }
-    if (!type.is_tensor()) return unsupported("a value for input {} ({}) cannot be invented", v->name(), type.text()).with_help("give it with --input");
+    if (type.is_optional()) {
+      inputs.emplace_back();
+      continue;
+    }
+    if (!type.is_tensor())
+      return unsupported("a value for input {} ({}) cannot be invented", v->name(), type.text())
+          .with_help("give it with --input");
     auto given = shapes.find(v->name());
-    if (!type.ranked() && given == shapes.end()) return unsupported("the shape of input {} is not known", v->name()).with_help(fmt::format("add --shape {}=...", v->name()));
-    const Dims dims = given != shapes.end() ? given->second : TENON_TRY(evaluate(type.shape(), bindings));
-    inputs.emplace_back(invent(v, dims, CounterRandom(seed, static_cast<std::uint64_t>(v->index()))));
+    if (!type.ranked() && given == shapes.end())
+      return unsupported("the shape of input {} is not known", v->name())
+          .with_help(fmt::format("add --shape {}=...", v->name()));
+    const Dims dims =
+        given != shapes.end() ? given->second : TENON_TRY(evaluate(type.shape(), bindings));
+    inputs.emplace_back(
+        invent(v, dims, CounterRandom(seed, static_cast<std::uint64_t>(v->index()))));
   }
   return inputs;
 }

@@ -14,6 +14,7 @@ Result<Bindings> choose_sizes(const Graph& graph, const std::map<std::string, Di
 
 /// One value for each input: floats in [-1, 1), integers that index a table within its range (other
 /// integers 0 or 1), booleans true. The same seed gives the same values.
-Result<Datums> invent_inputs(const Graph& graph, const std::map<std::string, Dims>& shapes, std::uint64_t seed);
+Result<Datums> invent_inputs(const Graph& graph, const std::map<std::string, Dims>& shapes,
+                             std::uint64_t seed);
 
 }  // namespace tenon::migrate

@@ -19,8 +19,8 @@ struct MigrateOptions {
   std::filesystem::path recipe;  // goes into the bundle
   int threads = 1;
   std::uint64_t seed = 0;
-  double seconds = 1;            // of each measurement
-  bool compares = true;          // accuracy and speed against peers
+  double seconds = 1;    // of each measurement
+  bool compares = true;  // accuracy and speed against peers
 };
 
 /// What a migration found; the bundle is written.
@@ -49,7 +49,8 @@ struct Migration {
 };
 
 /// Migrates `model` into the bundle `folder`. `progress` gets a line for each stage.
-Result<Migration> migrate_model(const std::filesystem::path& model, const std::filesystem::path& folder, const MigrateOptions& options,
+Result<Migration> migrate_model(const std::filesystem::path& model,
+                                const std::filesystem::path& folder, const MigrateOptions& options,
                                 const std::function<void(std::string_view)>& progress);
 
 }  // namespace tenon::migrate

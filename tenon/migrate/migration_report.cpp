@@ -19,29 +19,53 @@ double megabytes(std::int64_t bytes) { return static_cast<double>(bytes) / 1e6; 
 std::string accuracy_line(const Migration& m) {
   if (!m.accuracy) return "accuracy     not compared: " + m.accuracy_missing + "\n";
   const Comparison& c = *m.accuracy;
-  std::string text = fmt::format("accuracy     {} {} on {} values and {} outputs (rtol {}, atol {})\n", c.equal() ? "equal to" : "NOT equal to", c.right, c.layers.size(), c.outputs.size(), c.tolerance.rtol, c.tolerance.atol);
-  if (const LayerDistance* w = c.worst()) text += fmt::format("             worst: {} off by {:.2e} of its largest value\n", w->name, w->max_relative);
-  if (const LayerDistance* b = c.first_bad()) text += fmt::format("             first bad: {} ({}) {}\n", b->name, b->op, b->place);
+  std::string text =
+      fmt::format("accuracy     {} {} on {} values and {} outputs (rtol {}, atol {})\n",
+                  c.equal() ? "equal to" : "NOT equal to", c.right, c.layers.size(),
+                  c.outputs.size(), c.tolerance.rtol, c.tolerance.atol);
+  if (const LayerDistance* w = c.worst())
+    text += fmt::format("             worst: {} off by {:.2e} of its largest value\n", w->name,
+                        w->max_relative);
+  if (const LayerDistance* b = c.first_bad())
+    text += fmt::format("             first bad: {} ({}) {}\n", b->name, b->op, b->place);
   return text;
 }
 
 }  // namespace
 
 Json Migration::json() const {
-  Json j = {{"schema", "tenon.migrate/1"}, {"model", std::filesystem::path(model).filename().string()}, {"bundle", bundle.string()}, {"seconds", seconds}, {"operators", operators_before}, {"fusions", fusions}, {"notes", notes}};
+  Json j = {{"schema", "tenon.migrate/1"},
+            {"model", std::filesystem::path(model).filename().string()},
+            {"bundle", bundle.string()},
+            {"seconds", seconds},
+            {"operators", operators_before},
+            {"fusions", fusions},
+            {"notes", notes}};
   j["nodes"] = {{"before", compile.num_nodes_before}, {"after", compile.num_nodes_after}};
   j["passes"] = Json::array();
-  for (const auto& p : compile.passes) j["passes"].push_back({{"name", p.name}, {"rewrites", p.rewrites}, {"seconds", p.seconds}});
+  for (const auto& p : compile.passes)
+    j["passes"].push_back({{"name", p.name}, {"rewrites", p.rewrites}, {"seconds", p.seconds}});
   j["mapping"] = Json::array();
-  for (const auto& [node, kernel] : compile.mapping) j["mapping"].push_back({{"node", node}, {"kernel", kernel}});
+  for (const auto& [node, kernel] : compile.mapping)
+    j["mapping"].push_back({{"node", node}, {"kernel", kernel}});
   j["fallbacks"] = Json::array();
-  for (const auto& f : compile.fallbacks) j["fallbacks"].push_back({{"node", f.node}, {"op", f.op}, {"reason", f.reason}});
+  for (const auto& f : compile.fallbacks)
+    j["fallbacks"].push_back({{"node", f.node}, {"op", f.op}, {"reason", f.reason}});
   j["accuracy"] = accuracy ? accuracy->json() : Json{{"missing", accuracy_missing}};
   j["latency_ms"] = {{"tenon", latency.median_ms}, {"min", latency.min_ms}};
   j["peers"] = Json::array();
-  for (const PeerBench& p : peers) j["peers"].push_back({{"engine", p.engine}, {"median_ms", p.median_ms}, {"min_ms", p.min_ms}, {"peak_memory_bytes", p.peak_memory_bytes}, {"ratio", latency.median_ms / p.median_ms}});
+  for (const PeerBench& p : peers)
+    j["peers"].push_back({{"engine", p.engine},
+                          {"median_ms", p.median_ms},
+                          {"min_ms", p.min_ms},
+                          {"peak_memory_bytes", p.peak_memory_bytes},
+                          {"ratio", latency.median_ms / p.median_ms}});
   j["missing_peers"] = missing_peers;
-  j["memory"] = {{"weights_bytes", memory.weight_bytes}, {"activations_bytes", memory.arena_bytes}, {"activations_lower_bound_bytes", memory.lower_bound_bytes}, {"activations_without_reuse_bytes", memory.no_reuse_bytes}, {"process_peak_bytes", peak_memory_bytes}};
+  j["memory"] = {{"weights_bytes", memory.weight_bytes},
+                 {"activations_bytes", memory.arena_bytes},
+                 {"activations_lower_bound_bytes", memory.lower_bound_bytes},
+                 {"activations_without_reuse_bytes", memory.no_reuse_bytes},
+                 {"process_peak_bytes", peak_memory_bytes}};
   if (!memory_missing.empty()) j["memory"]["missing"] = memory_missing;
   j["host"] = {{"cpu", host_cpu().model}, {"isa", std::string(name(host_isa()))}};
   return j;
@@ -49,19 +73,31 @@ Json Migration::json() const {
 
 std::string Migration::text() const {
   std::string out = fmt::format("model        {}\nbundle       {}\n", model, bundle.string());
-  out += fmt::format("nodes        {} in the file, {} after the passes\n", compile.num_nodes_before, compile.num_nodes_after);
+  out += fmt::format("nodes        {} in the file, {} after the passes\n", compile.num_nodes_before,
+                     compile.num_nodes_after);
   for (const std::string& f : fusions) out += "fused        " + f + "\n";
-  for (const auto& [kind, count] : kernels_by_kind(compile)) out += fmt::format("mapped       {:4} x {}\n", count, kind);
-  for (const auto& f : compile.fallbacks) out += fmt::format("interpreted  {} ({}): {}\n", f.node, f.op, f.reason);
+  for (const auto& [kind, count] : kernels_by_kind(compile))
+    out += fmt::format("mapped       {:4} x {}\n", count, kind);
+  for (const auto& f : compile.fallbacks)
+    out += fmt::format("interpreted  {} ({}): {}\n", f.node, f.op, f.reason);
   out += accuracy_line(*this);
-  out += fmt::format("latency      {:.2f} ms (median of {}, {})\n", latency.median_ms, latency.iterations, name(host_isa()));
-  for (const PeerBench& p : peers) out += fmt::format("             {:.2f} ms {}: {:.2f}x of it\n", p.median_ms, p.engine, latency.median_ms / p.median_ms);
+  out += fmt::format("latency      {:.2f} ms (median of {}, {})\n", latency.median_ms,
+                     latency.iterations, name(host_isa()));
+  for (const PeerBench& p : peers)
+    out += fmt::format("             {:.2f} ms {}: {:.2f}x of it\n", p.median_ms, p.engine,
+                       latency.median_ms / p.median_ms);
   for (const std::string& p : missing_peers) out += "             not measured: " + p + "\n";
   if (memory_missing.empty())
-    out += fmt::format("memory       {:.1f} MB weights, {:.1f} MB activations ({:.1f} without reuse, at least {:.1f})\n", megabytes(memory.weight_bytes), megabytes(memory.arena_bytes), megabytes(memory.no_reuse_bytes), megabytes(memory.lower_bound_bytes));
-  else out += "memory       activations not planned: " + memory_missing + "\n";
+    out += fmt::format(
+        "memory       {:.1f} MB weights, {:.1f} MB activations ({:.1f} without reuse, at least "
+        "{:.1f})\n",
+        megabytes(memory.weight_bytes), megabytes(memory.arena_bytes),
+        megabytes(memory.no_reuse_bytes), megabytes(memory.lower_bound_bytes));
+  else
+    out += "memory       activations not planned: " + memory_missing + "\n";
   out += fmt::format("             {:.1f} MB process peak", megabytes(peak_memory_bytes));
-  for (const PeerBench& p : peers) out += fmt::format(", {:.1f} MB {}", megabytes(p.peak_memory_bytes), p.engine);
+  for (const PeerBench& p : peers)
+    out += fmt::format(", {:.1f} MB {}", megabytes(p.peak_memory_bytes), p.engine);
   return out + fmt::format("\ntook         {:.1f} s\n", seconds);
 }
 
@@ -75,23 +111,37 @@ std::string Migration::html() const {
   chart.title = "Median latency, ms (one run, same threads)";
   page.heading("Speed").raw(bar_chart(engines, times, chart));
   page.heading("Accuracy, layer by layer");
-  if (!accuracy) page.paragraph("Not compared: " + accuracy_missing);
+  if (!accuracy)
+    page.paragraph("Not compared: " + accuracy_missing);
   else {
     std::vector<std::vector<std::string>> rows;
-    for (const LayerDistance& d : accuracy->layers) rows.push_back({d.name, d.op, fmt::format("{:.2e}", d.max_absolute), fmt::format("{:.2e}", d.max_relative), d.equal ? "equal" : "differs"});
-    for (const LayerDistance& d : accuracy->outputs) rows.push_back({d.name, "output", fmt::format("{:.2e}", d.max_absolute), fmt::format("{:.2e}", d.max_relative), d.equal ? "equal" : "differs"});
-    page.details(fmt::format("{} values against {}", rows.size(), accuracy->right), [&](HtmlPage& p) { p.table({"value", "operator", "largest difference", "relative", ""}, rows); });
+    for (const LayerDistance& d : accuracy->layers)
+      rows.push_back({d.name, d.op, fmt::format("{:.2e}", d.max_absolute),
+                      fmt::format("{:.2e}", d.max_relative), d.equal ? "equal" : "differs"});
+    for (const LayerDistance& d : accuracy->outputs)
+      rows.push_back({d.name, "output", fmt::format("{:.2e}", d.max_absolute),
+                      fmt::format("{:.2e}", d.max_relative), d.equal ? "equal" : "differs"});
+    page.details(fmt::format("{} values against {}", rows.size(), accuracy->right),
+                 [&](HtmlPage& p) {
+                   p.table({"value", "operator", "largest difference", "relative", ""}, rows);
+                 });
   }
   std::vector<std::vector<std::string>> mapped;
   for (const auto& [node, kernel] : compile.mapping) mapped.push_back({node, kernel});
-  page.heading("What runs what").details(fmt::format("{} nodes", mapped.size()), [&](HtmlPage& p) { p.table({"node", "kernel"}, mapped); });
+  page.heading("What runs what").details(fmt::format("{} nodes", mapped.size()), [&](HtmlPage& p) {
+    p.table({"node", "kernel"}, mapped);
+  });
   std::vector<std::vector<std::string>> left;
   for (const auto& f : compile.fallbacks) left.push_back({f.node, f.op, f.reason});
   page.heading("Left to the interpreter");
-  if (left.empty()) page.paragraph("Nothing.");
-  else page.table({"node", "operator", "reason"}, left);
+  if (left.empty())
+    page.paragraph("Nothing.");
+  else
+    page.table({"node", "operator", "reason"}, left);
   std::vector<std::vector<std::string>> passes;
-  for (const auto& p : compile.passes) passes.push_back({p.name, fmt::format("{}", p.rewrites), fmt::format("{:.1f} ms", p.seconds * 1e3)});
+  for (const auto& p : compile.passes)
+    passes.push_back(
+        {p.name, fmt::format("{}", p.rewrites), fmt::format("{:.1f} ms", p.seconds * 1e3)});
   page.heading("Passes").table({"pass", "rewrites", "time"}, passes);
   return page.text();
 }

@@ -38,10 +38,15 @@ Result<ModelFile> open_onnx(const std::filesystem::path& path, const OpenOptions
 
 Result<ModelFile> open_model(const std::filesystem::path& path, const OpenOptions& options) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return not_found("there is no model at this path").at(path.string()).with_help("check the path");
-  if (std::filesystem::is_directory(path, ignored)) return unsupported("a folder is no model file").at(path.string());
+  if (!std::filesystem::exists(path, ignored))
+    return not_found("there is no model at this path")
+        .at(path.string())
+        .with_help("check the path");
+  if (std::filesystem::is_directory(path, ignored))
+    return unsupported("a folder is no model file").at(path.string());
   auto mapped = TENON_TRY_AT(path.string(), MappedFile::open(path));
-  const std::string_view start(reinterpret_cast<const char*>(mapped->bytes().data()), std::min<std::size_t>(mapped->bytes().size(), kTextStart.size()));
+  const std::string_view start(reinterpret_cast<const char*>(mapped->bytes().data()),
+                               std::min<std::size_t>(mapped->bytes().size(), kTextStart.size()));
   return start == kTextStart ? open_text(path) : open_onnx(path, options);
 }
 

@@ -48,7 +48,8 @@ Result<std::string> run_child(const std::vector<std::string>& words, const fs::p
     std::vector<char*> argv;
     for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
     argv.push_back(nullptr);
-    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr)) _exit(127);
+    if (!std::freopen(out.c_str(), "w", stdout) || !std::freopen(err.c_str(), "w", stderr))
+      _exit(127);
     execv(argv[0], argv.data());
     _exit(127);
   }
@@ -57,10 +58,12 @@ Result<std::string> run_child(const std::vector<std::string>& words, const fs::p
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return read_file(out);
   std::string problem = read_file(err).ok() ? *read_file(err) : "";
   while (!problem.empty() && problem.back() == '\n') problem.pop_back();
-  return unsupported("{}", problem.empty() ? "the engine failed without a word" : problem.substr(problem.rfind('\n') + 1));
+  return unsupported("{}", problem.empty() ? "the engine failed without a word"
+                                           : problem.substr(problem.rfind('\n') + 1));
 }
 
-Result<Json> ask(std::vector<std::string> words, const NamedTensors& inputs, const ScratchFolder& scratch) {
+Result<Json> ask(std::vector<std::string> words, const NamedTensors& inputs,
+                 const ScratchFolder& scratch) {
   const fs::path script = scratch.path() / "peers.py";
   TENON_TRY(write_file_atomic(script, peer_files()[0].text));
   TENON_TRY(write_npz(scratch.path() / "inputs.npz", inputs));
@@ -76,17 +79,21 @@ Result<fs::path> peers_python() {
   std::vector<fs::path> places;
   if (const char* chosen = std::getenv("TENON_PEERS_PYTHON")) places.emplace_back(chosen);
   std::error_code e;
-  for (fs::path folder = fs::read_symlink("/proc/self/exe", e).parent_path(); !folder.empty() && folder != folder.parent_path(); folder = folder.parent_path())
+  for (fs::path folder = fs::read_symlink("/proc/self/exe", e).parent_path();
+       !folder.empty() && folder != folder.parent_path(); folder = folder.parent_path())
     places.push_back(folder / ".venv" / "bin" / "python");
   for (const fs::path& p : places)
     if (fs::exists(p, e)) return p;
-  return not_found("no Python environment with other engines is there").with_help("run scripts/setup.sh --peers, or set TENON_PEERS_PYTHON");
+  return not_found("no Python environment with other engines is there")
+      .with_help("run scripts/setup.sh --peers, or set TENON_PEERS_PYTHON");
 }
 
 Result<PeerLayers> peer_layers(const fs::path& model, const NamedTensors& inputs) {
   const ScratchFolder scratch = TENON_TRY(ScratchFolder::make());
   const fs::path out = scratch.path() / "values.npz";
-  const Json j = TENON_TRY(ask({"layers", fs::absolute(model).string(), (scratch.path() / "inputs.npz").string(), out.string()}, inputs, scratch));
+  const Json j = TENON_TRY(ask({"layers", fs::absolute(model).string(),
+                                (scratch.path() / "inputs.npz").string(), out.string()},
+                               inputs, scratch));
   PeerLayers layers;
   layers.engine = j.value("engine", "");
   NamedTensors values = TENON_TRY(read_npz(out));
@@ -97,9 +104,13 @@ Result<PeerLayers> peer_layers(const fs::path& model, const NamedTensors& inputs
   return layers;
 }
 
-Result<PeerBench> peer_bench(std::string_view engine, const fs::path& model, const NamedTensors& inputs, int threads, double seconds) {
+Result<PeerBench> peer_bench(std::string_view engine, const fs::path& model,
+                             const NamedTensors& inputs, int threads, double seconds) {
   const ScratchFolder scratch = TENON_TRY(ScratchFolder::make());
-  const Json j = TENON_TRY(ask({"bench", std::string(engine), fs::absolute(model).string(), (scratch.path() / "inputs.npz").string(), std::to_string(threads), fmt::format("{}", seconds)}, inputs, scratch));
+  const Json j = TENON_TRY(ask({"bench", std::string(engine), fs::absolute(model).string(),
+                                (scratch.path() / "inputs.npz").string(), std::to_string(threads),
+                                fmt::format("{}", seconds)},
+                               inputs, scratch));
   PeerBench b;
   b.engine = j.value("engine", "");
   b.median_ms = j.value("median_ms", 0.0);

@@ -12,8 +12,8 @@
 
 namespace tenon::migrate {
 
-/// The interpreter of the environment: $TENON_PEERS_PYTHON, else .venv/bin/python beside or above the
-/// program. not_found says how to get it.
+/// The interpreter of the environment: $TENON_PEERS_PYTHON, else .venv/bin/python beside or above
+/// the program. not_found says how to get it.
 Result<std::filesystem::path> peers_python();
 
 /// Every value that ONNX Runtime computes in `model`, by name.
@@ -30,6 +30,7 @@ struct PeerBench {
   int iterations = 0;
 };
 /// `engine` is "onnxruntime" or "openvino".
-Result<PeerBench> peer_bench(std::string_view engine, const std::filesystem::path& model, const NamedTensors& inputs, int threads, double seconds);
+Result<PeerBench> peer_bench(std::string_view engine, const std::filesystem::path& model,
+                             const NamedTensors& inputs, int threads, double seconds);
 
 }  // namespace tenon::migrate

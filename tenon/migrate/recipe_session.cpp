@@ -11,20 +11,25 @@ namespace fs = std::filesystem;
 // Sessions by the name that the recipe gives them.
 class Models {
  public:
-  Models(fs::path root, const SessionOptions& options, ThreadPool& pool) : root_(std::move(root)), options_(options), pool_(pool) {}
+  Models(fs::path root, const SessionOptions& options, ThreadPool& pool)
+      : root_(std::move(root)), options_(options), pool_(pool) {}
 
   Result<NamedTensors> run(const std::string& name, const NamedTensors& inputs) {
     auto it = open_.find(name);
-    if (it == open_.end()) it = open_.emplace(name, TENON_TRY(open_session(TENON_TRY(find(name)), options_))).first;
+    if (it == open_.end())
+      it = open_.emplace(name, TENON_TRY(open_session(TENON_TRY(find(name)), options_))).first;
     const Session& s = it->second;
     Datums values;
     for (const std::string& wanted : s.input_names) {
-      const auto given = std::find_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.first == wanted; });
-      if (given == inputs.end()) return not_found("the recipe gives no value for input {} of the model", wanted);
+      const auto given = std::find_if(inputs.begin(), inputs.end(),
+                                      [&](const auto& i) { return i.first == wanted; });
+      if (given == inputs.end())
+        return not_found("the recipe gives no value for input {} of the model", wanted);
       values.emplace_back(given->second);
     }
     for (const auto& [key, tensor] : inputs)
-      if (std::find(s.input_names.begin(), s.input_names.end(), key) == s.input_names.end()) return invalid("the recipe names input {}, which the model does not have", key);
+      if (std::find(s.input_names.begin(), s.input_names.end(), key) == s.input_names.end())
+        return invalid("the recipe names input {}, which the model does not have", key);
     const Datums outputs = TENON_TRY(s.executable->run(values, pool_));
     NamedTensors named;
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -39,7 +44,9 @@ class Models {
     const fs::path bundle = (root_ / name).replace_extension(".tenon");
     if (is_bundle(bundle)) return bundle;
     if (fs::exists(root_ / name, e)) return root_ / name;
-    return not_found("the folder has neither {} nor the bundle {}", name, bundle.filename().string()).at(root_.string());
+    return not_found("the folder has neither {} nor the bundle {}", name,
+                     bundle.filename().string())
+        .at(root_.string());
   }
   fs::path root_;
   const SessionOptions& options_;
@@ -51,16 +58,21 @@ class Models {
 
 fs::path recipe_of(const fs::path& model) {
   std::error_code e;
-  const fs::path place = fs::is_directory(model, e) ? model / "recipe.toml" : model.parent_path() / "recipe.toml";
+  const fs::path place =
+      fs::is_directory(model, e) ? model / "recipe.toml" : model.parent_path() / "recipe.toml";
   return fs::exists(place, e) ? place : fs::path();
 }
 
-Result<dataset::Answer> run_by_recipe(const fs::path& model, const fs::path& recipe, const std::map<std::string, fs::path>& files, const SessionOptions& options, ThreadPool& pool) {
+Result<dataset::Answer> run_by_recipe(const fs::path& model, const fs::path& recipe,
+                                      const std::map<std::string, fs::path>& files,
+                                      const SessionOptions& options, ThreadPool& pool) {
   std::error_code e;
   const fs::path beside = fs::is_directory(model, e) ? model : model.parent_path();
   const dataset::Recipe r = TENON_TRY(dataset::read_recipe(recipe, {beside}));
   Models models(model, options, pool);
-  return dataset::run_recipe(r, files, [&](const std::string& name, const NamedTensors& inputs) { return models.run(name, inputs); });
+  return dataset::run_recipe(r, files, [&](const std::string& name, const NamedTensors& inputs) {
+    return models.run(name, inputs);
+  });
 }
 
 }  // namespace tenon::migrate

@@ -12,14 +12,17 @@ namespace tenon::migrate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 double quantile(const std::vector<double>& sorted, double q) {
   const auto i = static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5);
   return sorted[std::min(i, sorted.size() - 1)];
 }
 
-Status open_from_bundle(const std::filesystem::path& path, const SessionOptions& options, Session& s) {
+Status open_from_bundle(const std::filesystem::path& path, const SessionOptions& options,
+                        Session& s) {
   BundleOptions bundle;
   bundle.backend = options.backend == "cpu" ? "" : options.backend;
   bundle.recompile = options.recompile;
@@ -43,7 +46,9 @@ Result<Session> open_session(const std::filesystem::path& path, const SessionOpt
     s.format = file.format;
     s.notes = std::move(file.warnings);
     s.load_seconds = seconds_since(start);
-    s.executable = TENON_TRY(engine::compile(std::move(file.graph), *TENON_TRY(engine::backend_named(options.backend)), options.compile, &s.compile));
+    s.executable = TENON_TRY(engine::compile(std::move(file.graph),
+                                             *TENON_TRY(engine::backend_named(options.backend)),
+                                             options.compile, &s.compile));
     s.compile_seconds = s.compile.seconds;
   }
   if (s.format == "bundle") s.load_seconds = seconds_since(start);
@@ -52,7 +57,8 @@ Result<Session> open_session(const std::filesystem::path& path, const SessionOpt
   return s;
 }
 
-Result<Measurement> measure(const Executable& executable, const Datums& inputs, ThreadPool& pool, double seconds, int warmup) {
+Result<Measurement> measure(const Executable& executable, const Datums& inputs, ThreadPool& pool,
+                            double seconds, int warmup) {
   Measurement m;
   const auto first = Clock::now();
   TENON_TRY(executable.run(inputs, pool));

@@ -38,7 +38,8 @@ struct Measurement {
 };
 
 /// Runs for about `seconds` after `warmup` runs; at least 3 measured runs.
-Result<Measurement> measure(const Executable& executable, const Datums& inputs, ThreadPool& pool, double seconds, int warmup);
+Result<Measurement> measure(const Executable& executable, const Datums& inputs, ThreadPool& pool,
+                            double seconds, int warmup);
 
 /// Peak resident memory of this process so far, in bytes.
 std::int64_t peak_resident_bytes();

@@ -16,8 +16,11 @@ namespace fs = std::filesystem;
 Result<Tensor> with_declared_type(Tensor t, const Type& type) {
   const DType want = type.dtype();
   if (t.dtype() == want || want == DType::undefined) return t;
-  const bool raw = (t.dtype() == DType::bf16 || t.dtype() == DType::u16 || t.dtype() == DType::u8 || t.dtype() == DType::i8) && size_of(want) == size_of(t.dtype());
-  const bool unnamed = is_floating(want) && want != DType::f16 && want != DType::f32 && want != DType::f64;
+  const bool raw = (t.dtype() == DType::bf16 || t.dtype() == DType::u16 || t.dtype() == DType::u8 ||
+                    t.dtype() == DType::i8) &&
+                   size_of(want) == size_of(t.dtype());
+  const bool unnamed =
+      is_floating(want) && want != DType::f16 && want != DType::f32 && want != DType::f64;
   const bool packed = bits_of(want) < 8;
   if (raw && (unnamed || packed)) return reinterpreted(t, want);
   return t;  // the run will say what disagrees
@@ -66,7 +69,8 @@ Status write_one(const fs::path& folder, const std::string& stem, const Datum& v
     TENON_TRY(write_file_atomic(file, ""));
     j["file"] = file.string();
   } else {
-    for (std::size_t i = 0; i < value.items().size(); ++i) TENON_TRY(write_one(folder, fmt::format("{}.{}", stem, i), value.items()[i], j["items"][i]));
+    for (std::size_t i = 0; i < value.items().size(); ++i)
+      TENON_TRY(write_one(folder, fmt::format("{}.{}", stem, i), value.items()[i], j["items"][i]));
   }
   return {};
 }
@@ -76,9 +80,13 @@ Status write_one(const fs::path& folder, const std::string& stem, const Datum& v
 Result<Datum> read_value(const fs::path& path, const std::string& name, const Type& type) {
   const std::string ending = path.extension().string();
   if (ending == ".pb") return onnx::read_datum(path, type);
-  if (ending == ".npy") return Datum(TENON_TRY(with_declared_type(TENON_TRY(read_npy(path)), type)));
-  if (ending == ".npz") return Datum(TENON_TRY(with_declared_type(TENON_TRY(from_npz(path, name)), type)));
-  return unsupported("input {} cannot be read from a file ending in '{}'", name, ending).at(path.string()).with_help("give .npy, .npz or .pb, or a recipe for pictures, sound and text");
+  if (ending == ".npy")
+    return Datum(TENON_TRY(with_declared_type(TENON_TRY(read_npy(path)), type)));
+  if (ending == ".npz")
+    return Datum(TENON_TRY(with_declared_type(TENON_TRY(from_npz(path, name)), type)));
+  return unsupported("input {} cannot be read from a file ending in '{}'", name, ending)
+      .at(path.string())
+      .with_help("give .npy, .npz or .pb, or a recipe for pictures, sound and text");
 }
 
 Json describe_values(const std::vector<std::string>& names, const Datums& values) {
@@ -87,12 +95,14 @@ Json describe_values(const std::vector<std::string>& names, const Datums& values
   return out;
 }
 
-Result<Json> write_values(const fs::path& folder, const std::vector<std::string>& names, const Datums& values) {
+Result<Json> write_values(const fs::path& folder, const std::vector<std::string>& names,
+                          const Datums& values) {
   std::error_code e;
   fs::create_directories(folder, e);
   if (e) return io_error("the output folder cannot be made: {}", e.message()).at(folder.string());
   Json out = describe_values(names, values);
-  for (std::size_t i = 0; i < values.size(); ++i) TENON_TRY_AT(folder.string(), write_one(folder, file_stem(names[i]), values[i], out[i]));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    TENON_TRY_AT(folder.string(), write_one(folder, file_stem(names[i]), values[i], out[i]));
   return out;
 }
 

@@ -7,7 +7,9 @@ namespace {
 Expr scalar(const Call&, const Exprs& x) { return scalar::abs(x[0]); }
 
 // dx = dy * sign(x); at the kink x = 0 the gradient is 0
-Values gradient(B g, const Call& c, const Values& dys) { return {g.mul(dys[0], g.sign(c.value(0)))}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.mul(dys[0], g.sign(c.value(0)))};
+}
 
 }  // namespace
 
@@ -18,7 +20,8 @@ OpPage abs() {
       .inputs = {{"x", kNumeric}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-1, 1).distinct(), sample({{4}}).all(DType::i8).range(-128, 127),
+      .samples = {sample({{2, 3}}).range(-1, 1).distinct(),
+                  sample({{4}}).all(DType::i8).range(-128, 127),
                   sample({{4}}).all(DType::u16).range(0, 9)},
   });
 }

@@ -4,9 +4,10 @@
 namespace tenon::ops {
 
 OpPage argmax() {
-  OpPage p = position_page("argmax",
-                           "index of the largest element along `axis`, the first of equal ones or with "
-                           "`select_last_index` the last; NaN wins");
+  OpPage p =
+      position_page("argmax",
+                    "index of the largest element along `axis`, the first of equal ones or with "
+                    "`select_last_index` the last; NaN wins");
   p.eval = [](const EvalCall& e) { return find_extreme(e, true); };
   return p;
 }

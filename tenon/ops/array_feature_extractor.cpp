@@ -20,7 +20,9 @@ Values decompose(B g, const Call& c) {
   return {c.in(0).ndim() == 1 ? g.unsqueeze(y, g.ints({0})) : y};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) {
   if (c.in(0).ndim() == 1) return all_whole(c);
@@ -30,15 +32,18 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage array_feature_extractor() {
-  return {.name = "array_feature_extractor",
-          .doc = "the elements of x at `indices` of its last axis; a vector gives a matrix of one row",
-          .inputs = {{"x", kAny}, {"indices", kIndex, "I"}},
-          .infer = infer,
-          .decompose = decompose,
-          .gradient = gradient,
-          .cost = cost_of_decomposition,
-          .sharding = sharding,
-          .samples = {sample({{4, 3}, {2}}).indices(1, 3), sample({{3}, {1, 2}}).indices(1, 3), sample({{2, 2, 4}, {3}}).indices(1, 4), rejects({{}, {1}}, "x.ndim >= 1").indices(1, 1)}};
+  return {
+      .name = "array_feature_extractor",
+      .doc = "the elements of x at `indices` of its last axis; a vector gives a matrix of one row",
+      .inputs = {{"x", kAny}, {"indices", kIndex, "I"}},
+      .infer = infer,
+      .decompose = decompose,
+      .gradient = gradient,
+      .cost = cost_of_decomposition,
+      .sharding = sharding,
+      .samples = {sample({{4, 3}, {2}}).indices(1, 3), sample({{3}, {1, 2}}).indices(1, 3),
+                  sample({{2, 2, 4}, {3}}).indices(1, 4),
+                  rejects({{}, {1}}, "x.ndim >= 1").indices(1, 1)}};
 }
 
 }  // namespace tenon::ops

@@ -21,7 +21,8 @@ OpPage atanh() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-0.8, 0.8), sample({{4}}).all(DType::f16).range(-0.9, 0.9)},
+      .samples = {sample({{2, 3}}).range(-0.8, 0.8),
+                  sample({{4}}).all(DType::f16).range(-0.9, 0.9)},
   });
 }
 

@@ -11,12 +11,15 @@ Result<Types> infer(const Call& c) { return Types{c.in(0).with_dtype(type_of(c))
 // y = u < x, u even in [0, 1)
 Values decompose(B g, const Call& c) {
   const DType wide = c.in(0).dtype() == DType::f64 ? DType::f64 : DType::f32;
-  Value* u = g.random_uniform_like(c.value(0), c.value(1), Attrs{{"dtype", wide}, {"seed", c.integer("seed")}});
+  Value* u = g.random_uniform_like(c.value(0), c.value(1),
+                                   Attrs{{"dtype", wide}, {"seed", c.integer("seed")}});
   return {g.cast_to(g.less(u, g.cast_to(c.value(0), wide)), type_of(c))};
 }
 
 // A staircase in x: 0 wherever it has a derivative.
-Values gradient(B, const Call& c, const Values&) { return Values(static_cast<std::size_t>(c.num_inputs()), nullptr); }
+Values gradient(B, const Call& c, const Values&) {
+  return Values(static_cast<std::size_t>(c.num_inputs()), nullptr);
+}
 
 }  // namespace
 
@@ -31,8 +34,13 @@ OpPage bernoulli() {
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding_elementwise,
-          .samples = {sample({{2, 3}}).range(0, 1), sample({{2, 4}}).range(0, 1).with({{"dtype", DType::i32}, {"seed", 3}}),
-                      sample({{4}, {}}).all(DType::f16).range(0, 1).given(1, Tensor::scalar<std::int64_t>(9)).with({{"dtype", DType::boolean}})}};
+          .samples = {sample({{2, 3}}).range(0, 1),
+                      sample({{2, 4}}).range(0, 1).with({{"dtype", DType::i32}, {"seed", 3}}),
+                      sample({{4}, {}})
+                          .all(DType::f16)
+                          .range(0, 1)
+                          .given(1, Tensor::scalar<std::int64_t>(9))
+                          .with({{"dtype", DType::boolean}})}};
 }
 
 }  // namespace tenon::ops

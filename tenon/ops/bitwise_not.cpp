@@ -15,7 +15,8 @@ OpPage bitwise_not() {
       .inputs = {{"x", kInteger}},
       .scalar = scalar,
       .gradient = none("integer result"),
-      .samples = {sample({{2, 3}}).all(DType::i32).range(-9, 9), sample({{4}}).all(DType::u8).range(0, 255)},
+      .samples = {sample({{2, 3}}).all(DType::i32).range(-9, 9),
+                  sample({{4}}).all(DType::u8).range(0, 255)},
   });
 }
 

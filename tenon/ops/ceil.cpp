@@ -18,8 +18,8 @@ OpPage ceil() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-3, 3).distinct(), sample({{4}}).all(DType::f16).range(-9, 9),
-                  sample({{}})},
+      .samples = {sample({{2, 3}}).range(-3, 3).distinct(),
+                  sample({{4}}).all(DType::f16).range(-9, 9), sample({{}})},
   });
 }
 

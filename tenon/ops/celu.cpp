@@ -6,7 +6,8 @@ namespace {
 
 Expr scalar(const Call& c, const Exprs& x) {
   const Expr zero = scalar::like(x[0], 0);
-  return scalar::max(zero, x[0]) + scalar::min(zero, scalar::expm1(x[0] / c.real("alpha")) * c.real("alpha"));
+  return scalar::max(zero, x[0]) +
+         scalar::min(zero, scalar::expm1(x[0] / c.real("alpha")) * c.real("alpha"));
 }
 
 // dx = dy for x > 0, e^(x / alpha) dy at and below 0
@@ -26,7 +27,8 @@ OpPage celu() {
       .attrs = {{"alpha", 1.0}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-2, 2).distinct(), sample({{2, 3}}).with({{"alpha", 2.0}}).distinct()},
+      .samples = {sample({{2, 3}}).range(-2, 2).distinct(),
+                  sample({{2, 3}}).with({{"alpha", 2.0}}).distinct()},
   });
 }
 

@@ -36,16 +36,22 @@ Values gradient(B g, const Call& c, const Values& dys) {
 OpPage clip() {
   return elementwise({
       .name = "clip",
-      .doc = "y = min(max(x, min), max), with broadcasting; an absent bound does not bind, a min above max "
+      .doc = "y = min(max(x, min), max), with broadcasting; an absent bound does not bind, a min "
+             "above max "
              "gives max, NaN stays NaN",
       .inputs = {{"x", kNumeric}, maybe("min", kNumeric), maybe("max", kNumeric)},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}, {}, {}}).range(-2, 2).distinct().range_of(1, -0.5, -0.5).range_of(2, 0.5, 0.5),
+      .samples = {sample({{2, 3}, {}, {}})
+                      .range(-2, 2)
+                      .distinct()
+                      .range_of(1, -0.5, -0.5)
+                      .range_of(2, 0.5, 0.5),
                   sample({{2, 3}, {}}).range(-2, 2).distinct().range_of(1, -0.5, -0.5),
                   sample({{2, 3}, {}, {}}).range(-2, 2).distinct().absent(1).range_of(2, 0.5, 0.5),
                   sample({{2, 3}}), sample({{4}, {}, {}}).range_of(1, 2, 2).range_of(2, 1, 1),
-                  sample({{4}, {}, {}}).all(DType::i8).range(-9, 9), sample({{2, 3}, {}, {}}).all(DType::f16)},
+                  sample({{4}, {}, {}}).all(DType::i8).range(-9, 9),
+                  sample({{2, 3}, {}, {}}).all(DType::f16)},
   });
 }
 

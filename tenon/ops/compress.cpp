@@ -27,19 +27,25 @@ Result<Datums> eval(const EvalCall& e) {
   std::vector<std::int64_t> from;
   for (std::size_t i = 0; i < condition.size(); ++i)
     if (condition[i]) from.push_back(static_cast<std::int64_t>(i));
-  if (!from.empty() && from.back() >= x.dim(axis)) return invalid("compress: position {} is outside of an axis of {}", from.back(), x.dim(axis));
+  if (!from.empty() && from.back() >= x.dim(axis))
+    return invalid("compress: position {} is outside of an axis of {}", from.back(), x.dim(axis));
   Dims dims = x.dims();
   dims[static_cast<std::size_t>(axis)] = static_cast<std::int64_t>(from.size());
   Tensor y(x.dtype(), dims);
-  const std::int64_t inner = num_elements(Dims(x.dims().begin() + axis + 1, x.dims().end())), outer = y.count() == 0 ? 0 : y.count() / (y.dim(axis) * inner);
+  const std::int64_t inner = num_elements(Dims(x.dims().begin() + axis + 1, x.dims().end())),
+                     outer = y.count() == 0 ? 0 : y.count() / (y.dim(axis) * inner);
   for (std::int64_t o = 0, to = 0; o < outer; ++o)
-    for (const std::int64_t i : from) copy_run(x, (o * x.dim(axis) + i) * inner, y, to++ * inner, inner);
+    for (const std::int64_t i : from)
+      copy_run(x, (o * x.dim(axis) + i) * inner, y, to++ * inner, inner);
   return Datums{Datum(y)};
 }
 
 // The adjoint of the gather at the kept positions.
 Values gradient(B g, const Call& c, const Values& dys) {
-  if (c.has_attr("axis")) return {g.gather_adjoint(dys[0], kept(g, c), g.shape(c.value(0)), Attrs{{"axis", c.integer("axis")}}), nullptr};
+  if (c.has_attr("axis"))
+    return {g.gather_adjoint(dys[0], kept(g, c), g.shape(c.value(0)),
+                             Attrs{{"axis", c.integer("axis")}}),
+            nullptr};
   Value* flat = g.gather_adjoint(dys[0], kept(g, c), g.reshape(g.size(c.value(0)), g.ints({1})));
   return {g.reshape_like(flat, c.value(0)), nullptr};
 }
@@ -52,21 +58,29 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage compress() {
-  const auto bools = [](std::vector<std::int64_t> v) { return from_int64s(v, DType::boolean, {static_cast<std::int64_t>(v.size())}); };
-  return {.name = "compress",
-          .doc = "the slices of x along `axis` (elements of the flattened x without it) where condition holds; a short condition leaves the rest out",
-          .inputs = {{"x", kAny}, {"condition", kBool, "C"}},
-          .attrs = {AttrSpec::optional("axis", Attr::Kind::integer)},
-          .traits = {Trait::data_dependent},
-          .infer = infer,
-          .eval = eval,
-          .decompose = decompose,
-          .gradient = gradient,
-          .cost = cost_movement,
-          .sharding = sharding,
-          .samples = {sample({{4, 3}, {2}}).given(1, bools({0, 1})).with({{"axis", 1}}), sample({{4, 2}, {4}}).given(1, bools({1, 0, 1, 1})).with({{"axis", 0}}),
-                      sample({{2, 3}, {5}}).given(1, bools({0, 1, 0, 0, 1})), sample({{3}, {3}}).given(1, bools({0, 0, 0})).with({{"axis", -1}}),
-                      rejects({{2, 3}, {2}}, "axis 2 is outside").given(1, bools({0, 1})).with({{"axis", 2}})}};
+  const auto bools = [](std::vector<std::int64_t> v) {
+    return from_int64s(v, DType::boolean, {static_cast<std::int64_t>(v.size())});
+  };
+  return {
+      .name = "compress",
+      .doc =
+          "the slices of x along `axis` (elements of the flattened x without it) where condition "
+          "holds; a short condition leaves the rest out",
+      .inputs = {{"x", kAny}, {"condition", kBool, "C"}},
+      .attrs = {AttrSpec::optional("axis", Attr::Kind::integer)},
+      .traits = {Trait::data_dependent},
+      .infer = infer,
+      .eval = eval,
+      .decompose = decompose,
+      .gradient = gradient,
+      .cost = cost_movement,
+      .sharding = sharding,
+      .samples = {
+          sample({{4, 3}, {2}}).given(1, bools({0, 1})).with({{"axis", 1}}),
+          sample({{4, 2}, {4}}).given(1, bools({1, 0, 1, 1})).with({{"axis", 0}}),
+          sample({{2, 3}, {5}}).given(1, bools({0, 1, 0, 0, 1})),
+          sample({{3}, {3}}).given(1, bools({0, 0, 0})).with({{"axis", -1}}),
+          rejects({{2, 3}, {2}}, "axis 2 is outside").given(1, bools({0, 1})).with({{"axis", 2}})}};
 }
 
 }  // namespace tenon::ops

@@ -26,15 +26,18 @@ Result<Datums> eval(const EvalCall& e) {
   const Tensor& first = e.in(0);
   const int axis = TENON_TRY(e.call.axis(e.call.integer("axis"), first.ndim()));
   Dims dims = first.dims();
-  for (std::size_t i = 1; i < e.inputs.size(); ++i) dims[static_cast<std::size_t>(axis)] += e.in(static_cast<int>(i)).dim(axis);
-  const std::int64_t inner = num_elements(Dims(dims.begin() + axis + 1, dims.end())), width = dims[static_cast<std::size_t>(axis)];
+  for (std::size_t i = 1; i < e.inputs.size(); ++i)
+    dims[static_cast<std::size_t>(axis)] += e.in(static_cast<int>(i)).dim(axis);
+  const std::int64_t inner = num_elements(Dims(dims.begin() + axis + 1, dims.end())),
+                     width = dims[static_cast<std::size_t>(axis)];
   Tensor out(first.dtype(), dims);
   const std::int64_t outer = out.count() == 0 ? 0 : out.count() / (width * inner);
   std::int64_t start = 0;
   for (std::size_t i = 0; i < e.inputs.size(); ++i) {
     const Tensor& x = e.in(static_cast<int>(i));
     const std::int64_t run = x.dim(axis) * inner;
-    for (std::int64_t o = 0; o < outer; ++o) copy_run(x, o * run, out, o * width * inner + start, run);
+    for (std::int64_t o = 0; o < outer; ++o)
+      copy_run(x, o * run, out, o * width * inner + start, run);
     start += run;
   }
   return Datums{Datum(out)};
@@ -68,15 +71,19 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage concat() {
-  OpPage p = movement("concat", "the inputs one after the other along `axis`; all other sizes agree");
+  OpPage p =
+      movement("concat", "the inputs one after the other along `axis`; all other sizes agree");
   p.inputs = {many("xs", kAny)};
   p.attrs = {AttrSpec::required("axis", Attr::Kind::integer)};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{2, 3}, {2, 4}}).with({{"axis", 1}}), sample({{2, 3}, {1, 3}, {0, 3}}).with({{"axis", -2}}), sample({{4}}).with({{"axis", 0}}),
-               rejects({{2, 3}, {3, 4}}, "x.dim is 3 but first.dim is 2").with({{"axis", 1}}), rejects({{2}, {2}}, "axis 1 is outside").with({{"axis", 1}})};
+  p.samples = {sample({{2, 3}, {2, 4}}).with({{"axis", 1}}),
+               sample({{2, 3}, {1, 3}, {0, 3}}).with({{"axis", -2}}),
+               sample({{4}}).with({{"axis", 0}}),
+               rejects({{2, 3}, {3, 4}}, "x.dim is 3 but first.dim is 2").with({{"axis", 1}}),
+               rejects({{2}, {2}}, "axis 1 is outside").with({{"axis", 1}})};
   return p;
 }
 

@@ -10,7 +10,8 @@ Result<Types> infer(const Call& c) {
   auto shape = c.dims(0);
   if (!shape) {
     auto n = known_length(c, 0);
-    return Types{n ? Type(value.dtype(), unknown_shape(c, static_cast<int>(*n))) : Type::unranked(value.dtype())};
+    return Types{n ? Type(value.dtype(), unknown_shape(c, static_cast<int>(*n)))
+                   : Type::unranked(value.dtype())};
   }
   for (const Dim& d : *shape) TENON_EXPECT(at_least(d, 0) != Truth::no, "shape >= 0", c.in(0));
   return Types{Type(value.dtype(), *shape)};
@@ -29,25 +30,32 @@ std::optional<std::vector<Dim>> contents(const Call& c) {
   return std::vector<Dim>(static_cast<std::size_t>(*n), Dim(integer_element(c.tensor("value"), 0)));
 }
 
-Values decompose(B g, const Call& c) { return {g.expand(g.constant(c.tensor("value").reshaped({})), c.value(0))}; }
+Values decompose(B g, const Call& c) {
+  return {g.expand(g.constant(c.tensor("value").reshaped({})), c.value(0))};
+}
 Result<Factors> sharding(const Call& c) { return all_whole(c); }
 
 }  // namespace
 
 OpPage constant_of_shape() {
-  return {.name = "constant_of_shape",
-          .doc = "a tensor of `shape`, every element `value`",
-          .inputs = {{"shape", kIndex, "I"}},
-          .attrs = {{"value", Tensor::zeros(DType::f32, {1})}},
-          .infer = infer,
-          .eval = eval,
-          .decompose = decompose,
-          .gradient = none("the inputs are integers"),
-          .cost = cost_movement,
-          .sharding = sharding,
-          .contents = contents,
-          .samples = {sample({{2}}).known(0, i64s({2, 3})), sample({{1}}).known(0, i64s({4})).with({{"value", Tensor::vector<std::int64_t>({7})}}), sample({{2}}).given(0, i64s({0, 3})),
-                      sample({{0}}).known(0, i64s({})).with({{"value", Tensor::full(DType::f16, {1}, 0.5)}}), rejects({{1}}, "shape >= 0").known(0, i64s({-1}))}};
+  return {
+      .name = "constant_of_shape",
+      .doc = "a tensor of `shape`, every element `value`",
+      .inputs = {{"shape", kIndex, "I"}},
+      .attrs = {{"value", Tensor::zeros(DType::f32, {1})}},
+      .infer = infer,
+      .eval = eval,
+      .decompose = decompose,
+      .gradient = none("the inputs are integers"),
+      .cost = cost_movement,
+      .sharding = sharding,
+      .contents = contents,
+      .samples = {
+          sample({{2}}).known(0, i64s({2, 3})),
+          sample({{1}}).known(0, i64s({4})).with({{"value", Tensor::vector<std::int64_t>({7})}}),
+          sample({{2}}).given(0, i64s({0, 3})),
+          sample({{0}}).known(0, i64s({})).with({{"value", Tensor::full(DType::f16, {1}, 0.5)}}),
+          rejects({{1}}, "shape >= 0").known(0, i64s({-1}))}};
 }
 
 }  // namespace tenon::ops

@@ -5,7 +5,8 @@
 namespace tenon::ops {
 namespace {
 
-std::vector<std::unique_ptr<Graph>> regions(std::unique_ptr<Graph> a, std::unique_ptr<Graph> b = nullptr) {
+std::vector<std::unique_ptr<Graph>> regions(std::unique_ptr<Graph> a,
+                                            std::unique_ptr<Graph> b = nullptr) {
   std::vector<std::unique_ptr<Graph>> all;
   all.push_back(std::move(a));
   if (b) all.push_back(std::move(b));
@@ -22,9 +23,12 @@ Example branch(bool condition) {
     g->add_output(g == yes.get() ? B(b).mul(a, c) : B(b).add(a, B(b).exp(c)), "y");
   }
   GraphBuilder b(*e.graph, table());
-  Values in = {e.graph->add_input("condition", Type(DType::boolean, {})), e.graph->add_input("a", f64({2})), e.graph->add_input("b", f64({2}))};
-  e.graph->add_output(b.call(*find("if_else"), in, {}, regions(std::move(yes), std::move(no)))[0], "y");
-  e.inputs = {Datum(Tensor::scalar(condition)), Datum(doubles({2}, {2, 3})), Datum(doubles({2}, {0.5, -1}))};
+  Values in = {e.graph->add_input("condition", Type(DType::boolean, {})),
+               e.graph->add_input("a", f64({2})), e.graph->add_input("b", f64({2}))};
+  e.graph->add_output(b.call(*find("if_else"), in, {}, regions(std::move(yes), std::move(no)))[0],
+                      "y");
+  e.inputs = {Datum(Tensor::scalar(condition)), Datum(doubles({2}, {2, 3})),
+              Datum(doubles({2}, {0.5, -1}))};
   EXPECT_TRUE(b.status().ok()) << b.status().error().text();
   return e;
 }
@@ -34,18 +38,21 @@ Example recurrence(Attrs directions) {
   Example e;
   auto body = std::make_unique<Graph>("body");
   GraphBuilder inner(*body, table());
-  Value *s = body->add_input("s", f64({2})), *x = body->add_input("x", f64({2})), *w = body->add_input("w", f64({2}));
+  Value *s = body->add_input("s", f64({2})), *x = body->add_input("x", f64({2})),
+        *w = body->add_input("w", f64({2}));
   Value* next = B(inner).add(B(inner).mul(s, w), x);
   body->add_output(next, "s");
   body->add_output(B(inner).mul(next, next), "y");
   GraphBuilder b(*e.graph, table());
-  const Values in = {e.graph->add_input("s0", f64({2})), e.graph->add_input("xs", f64({3, 2})), e.graph->add_input("w", f64({2}))};
+  const Values in = {e.graph->add_input("s0", f64({2})), e.graph->add_input("xs", f64({3, 2})),
+                     e.graph->add_input("w", f64({2}))};
   directions.set("num_states", 1);
   directions.set("num_scan_inputs", 1);
   const Values out = b.call(*find("scan"), in, directions, regions(std::move(body)));
   e.graph->add_output(out[0], "s");
   e.graph->add_output(out[1], "ys");
-  e.inputs = {Datum(doubles({2}, {1, -1})), Datum(doubles({3, 2}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6})), Datum(doubles({2}, {0.5, 1.5}))};
+  e.inputs = {Datum(doubles({2}, {1, -1})), Datum(doubles({3, 2}, {0.1, 0.2, 0.3, 0.4, 0.5, 0.6})),
+              Datum(doubles({2}, {0.5, 1.5}))};
   EXPECT_TRUE(b.status().ok()) << b.status().error().text();
   return e;
 }
@@ -55,16 +62,19 @@ Example bounded_loop() {
   Example e;
   auto body = std::make_unique<Graph>("body");
   GraphBuilder inner(*body, table());
-  Value *i = body->add_input("i", Type(DType::i64, {})), *go = body->add_input("go", Type(DType::boolean, {}));
+  Value *i = body->add_input("i", Type(DType::i64, {})),
+        *go = body->add_input("go", Type(DType::boolean, {}));
   Value *s = body->add_input("s", f64({2})), *w = body->add_input("w", f64({2}));
   (void)go;
   B g(inner);
   Value* next = g.add(g.mul(s, w), g.cast_to(i, DType::f64));
-  body->add_output(g.less(g.reduce_sum(next, Attrs{{"keepdims", false}}), g.number(20, DType::f64)), "go");
+  body->add_output(g.less(g.reduce_sum(next, Attrs{{"keepdims", false}}), g.number(20, DType::f64)),
+                   "go");
   body->add_output(next, "s");
   body->add_output(g.mul(next, s), "y");
   GraphBuilder b(*e.graph, table());
-  const Values in = {b.constant(Tensor::scalar<std::int64_t>(10)), nullptr, e.graph->add_input("s0", f64({2})), e.graph->add_input("w", f64({2}))};
+  const Values in = {b.constant(Tensor::scalar<std::int64_t>(10)), nullptr,
+                     e.graph->add_input("s0", f64({2})), e.graph->add_input("w", f64({2}))};
   const Values out = b.call(*find("loop"), in, {{"num_carried", 1}}, regions(std::move(body)));
   e.graph->add_output(out[0], "s");
   e.graph->add_output(out[1], "ys");
@@ -74,8 +84,11 @@ Example bounded_loop() {
 }
 
 TEST(IfElse, RunsTheRegionOfItsCondition) {
-  EXPECT_EQ(to_doubles(interpret(*branch(true).graph, branch(true).inputs).value()[0].tensor()), (std::vector<double>{1, -3}));
-  EXPECT_NEAR(to_doubles(interpret(*branch(false).graph, branch(false).inputs).value()[0].tensor())[0], 2 + std::exp(0.5), 1e-12);
+  EXPECT_EQ(to_doubles(interpret(*branch(true).graph, branch(true).inputs).value()[0].tensor()),
+            (std::vector<double>{1, -3}));
+  EXPECT_NEAR(
+      to_doubles(interpret(*branch(false).graph, branch(false).inputs).value()[0].tensor())[0],
+      2 + std::exp(0.5), 1e-12);
 }
 
 TEST(IfElse, GradientEqualsCentralDifferences) {
@@ -92,7 +105,8 @@ TEST(IfElse, SizesThatDifferBecomeUnknown) {
     region->add_output(region->add_constant("k", Tensor::zeros(DType::f32, {n, 4})), "y");
     branches.push_back(std::move(region));
   }
-  const Values out = b.call(*find("if_else"), {graph.add_input("c", Type(DType::boolean, {}))}, {}, std::move(branches));
+  const Values out = b.call(*find("if_else"), {graph.add_input("c", Type(DType::boolean, {}))}, {},
+                            std::move(branches));
   ASSERT_TRUE(b.status().ok()) << b.status().error().text();
   EXPECT_FALSE(out[0]->type().dim(0).is_constant());
   EXPECT_EQ(out[0]->type().dim(1), Dim(4));
@@ -107,14 +121,19 @@ TEST(IfElse, RefusesRegionsOfDifferentElementTypes) {
     region->add_output(region->add_constant("k", Tensor::zeros(d, {2})), "y");
     branches.push_back(std::move(region));
   }
-  b.call(*find("if_else"), {graph.add_input("c", Type(DType::boolean, {}))}, {}, std::move(branches));
+  b.call(*find("if_else"), {graph.add_input("c", Type(DType::boolean, {}))}, {},
+         std::move(branches));
   ASSERT_FALSE(b.status().ok());
-  EXPECT_NE(b.status().error().message.find("on one path"), std::string::npos) << b.status().error().text();
+  EXPECT_NE(b.status().error().message.find("on one path"), std::string::npos)
+      << b.status().error().text();
 }
 
 TEST(Scan, StacksSlicesInEveryDirection) {
-  const Example e = recurrence({}), back = recurrence({{"scan_input_directions", Dims{1}}, {"scan_output_directions", Dims{1}}, {"scan_output_axes", Dims{-1}}});
-  const Datums forward = interpret(*e.graph, e.inputs).value(), reversed = interpret(*back.graph, back.inputs).value();
+  const Example e = recurrence({}), back = recurrence({{"scan_input_directions", Dims{1}},
+                                                       {"scan_output_directions", Dims{1}},
+                                                       {"scan_output_axes", Dims{-1}}});
+  const Datums forward = interpret(*e.graph, e.inputs).value(),
+               reversed = interpret(*back.graph, back.inputs).value();
   // First column by hand, w = 0.5: s = 0.6, 0.6, 0.8 forwards; backwards s = 1, 0.8, 0.5.
   const auto y = to_doubles(forward[1].tensor()), z = to_doubles(reversed[1].tensor());
   EXPECT_EQ(forward[1].tensor().dims(), (Dims{3, 2}));
@@ -129,7 +148,9 @@ TEST(Scan, StacksSlicesInEveryDirection) {
 
 TEST(Scan, GradientEqualsCentralDifferences) {
   expect_central_differences(recurrence({}));
-  expect_central_differences(recurrence({{"scan_input_directions", Dims{1}}, {"scan_output_directions", Dims{1}}, {"scan_output_axes", Dims{1}}}));
+  expect_central_differences(recurrence({{"scan_input_directions", Dims{1}},
+                                         {"scan_output_directions", Dims{1}},
+                                         {"scan_output_axes", Dims{1}}}));
 }
 
 TEST(Scan, RefusesInputsOfDifferentLength) {
@@ -138,9 +159,11 @@ TEST(Scan, RefusesInputsOfDifferentLength) {
   auto body = std::make_unique<Graph>("body");
   body->add_output(body->add_input("x", f64({})), "x");
   body->add_input("y", f64({}));
-  b.call(*find("scan"), {graph.add_input("x", f64({2})), graph.add_input("y", f64({3}))}, {{"num_states", 0}, {"num_scan_inputs", 2}}, regions(std::move(body)));
+  b.call(*find("scan"), {graph.add_input("x", f64({2})), graph.add_input("y", f64({3}))},
+         {{"num_states", 0}, {"num_scan_inputs", 2}}, regions(std::move(body)));
   ASSERT_FALSE(b.status().ok());
-  EXPECT_NE(b.status().error().message.find("another input's length"), std::string::npos) << b.status().error().text();
+  EXPECT_NE(b.status().error().message.find("another input's length"), std::string::npos)
+      << b.status().error().text();
 }
 
 TEST(Loop, StopsAtItsCondition) {
@@ -160,7 +183,8 @@ TEST(Loop, StopsAtItsCondition) {
 
 TEST(Loop, GradientEqualsCentralDifferences) { expect_central_differences(bounded_loop()); }
 
-// s <- concat(s, s[0:1]): the carried size grows, so only its rank and element type hold throughout.
+// s <- concat(s, s[0:1]): the carried size grows, so only its rank and element type hold
+// throughout.
 TEST(Loop, CarriedSizesThatChangeBecomeUnknown) {
   Graph graph;
   GraphBuilder b(graph, table());
@@ -168,11 +192,13 @@ TEST(Loop, CarriedSizesThatChangeBecomeUnknown) {
   GraphBuilder inner(*body, table());
   B g(inner);
   body->add_input("i", Type(DType::i64, {}));
-  Value *go = body->add_input("go", Type(DType::boolean, {})), *s = body->add_input("s", f64({2, 3}));
+  Value *go = body->add_input("go", Type(DType::boolean, {})),
+        *s = body->add_input("s", f64({2, 3}));
   body->add_output(go, "go");
   body->add_output(g.concat(s, g.slice(s, g.ints({0}), g.ints({1})), Attrs{{"axis", 0}}), "s");
   body->add_output(g.slice(s, g.ints({0}), g.ints({1})), "first");
-  const Values in = {graph.add_input("n", Type(DType::i64, {})), nullptr, graph.add_input("s", f64({2, 3}))};
+  const Values in = {graph.add_input("n", Type(DType::i64, {})), nullptr,
+                     graph.add_input("s", f64({2, 3}))};
   const Values out = b.call(*find("loop"), in, {{"num_carried", 1}}, regions(std::move(body)));
   ASSERT_TRUE(b.status().ok()) << b.status().error().text();
   ASSERT_EQ(out[0]->type().ndim(), 2);
@@ -180,7 +206,10 @@ TEST(Loop, CarriedSizesThatChangeBecomeUnknown) {
   EXPECT_EQ(out[0]->type().dim(1), Dim(3));
   graph.add_output(out[0], "s");
   graph.add_output(out[1], "firsts");
-  const auto run = [&](std::int64_t n) { return interpret(graph, {Datum(Tensor::scalar(n)), Datum(doubles({2, 3}, {1, 2, 3, 4, 5, 6}))}).value(); };
+  const auto run = [&](std::int64_t n) {
+    return interpret(graph, {Datum(Tensor::scalar(n)), Datum(doubles({2, 3}, {1, 2, 3, 4, 5, 6}))})
+        .value();
+  };
   EXPECT_EQ(run(3)[0].tensor().dims(), (Dims{5, 3}));
   EXPECT_EQ(run(3)[1].tensor().dims(), (Dims{3, 1, 3}));
   EXPECT_EQ(run(0)[0].tensor().dims(), (Dims{2, 3}));
@@ -194,7 +223,8 @@ TEST(Loop, KnownTripCountsMakeKnownSizes) {
   Value* i = body->add_input("i", Type(DType::i64, {}));
   body->add_output(body->add_input("go", Type(DType::boolean, {})), "go");
   body->add_output(i, "i");
-  const Values out = b.call(*find("loop"), {b.constant(Tensor::scalar<std::int64_t>(4)), nullptr}, {{"num_carried", 0}}, regions(std::move(body)));
+  const Values out = b.call(*find("loop"), {b.constant(Tensor::scalar<std::int64_t>(4)), nullptr},
+                            {{"num_carried", 0}}, regions(std::move(body)));
   ASSERT_TRUE(b.status().ok()) << b.status().error().text();
   EXPECT_EQ(out[0]->type().dim(0), Dim(4));
 }
@@ -209,10 +239,12 @@ TEST(Regions, UnknownSizesOfDifferentGraphsAreDifferent) {
     r->add_output(B(inner).non_zero(r->add_input("x", f64({4}))), "y");
   }
   Value *x = graph.add_input("x", f64({4})), *outer = B(b).non_zero(x);
-  const Values out = b.call(*find("if_else"), {graph.add_input("c", Type(DType::boolean, {})), x}, {}, regions(std::move(yes), std::move(no)));
+  const Values out = b.call(*find("if_else"), {graph.add_input("c", Type(DType::boolean, {})), x},
+                            {}, regions(std::move(yes), std::move(no)));
   ASSERT_TRUE(b.status().ok()) << b.status().error().text();
   const Node* node = out[0]->producer();
-  const Dim in_then = node->regions()[0]->outputs()[0]->type().dim(1), in_else = node->regions()[1]->outputs()[0]->type().dim(1);
+  const Dim in_then = node->regions()[0]->outputs()[0]->type().dim(1),
+            in_else = node->regions()[1]->outputs()[0]->type().dim(1);
   EXPECT_FALSE(in_then == in_else);
   EXPECT_FALSE(in_then == outer->type().dim(1));
   EXPECT_FALSE(out[0]->type().dim(1) == in_then);

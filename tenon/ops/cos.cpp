@@ -7,7 +7,9 @@ namespace {
 Expr scalar(const Call&, const Exprs& x) { return scalar::cos(x[0]); }
 
 // dx = -dy * sin(x)
-Values gradient(B g, const Call& c, const Values& dys) { return {g.neg(g.mul(dys[0], g.sin(c.value(0))))}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.neg(g.mul(dys[0], g.sin(c.value(0))))};
+}
 
 }  // namespace
 

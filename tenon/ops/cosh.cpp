@@ -7,7 +7,9 @@ namespace {
 Expr scalar(const Call&, const Exprs& x) { return scalar::cosh(x[0]); }
 
 // dx = dy * sinh(x)
-Values gradient(B g, const Call& c, const Values& dys) { return {g.chain(dys[0], g.sinh(c.value(0)))}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.chain(dys[0], g.sinh(c.value(0)))};
+}
 
 }  // namespace
 

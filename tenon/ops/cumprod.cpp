@@ -7,9 +7,12 @@ namespace tenon::ops {
 namespace {
 
 Result<Datums> eval(const EvalCall& e) {
-  return scan(e, 1, [](double a, double b) { return a * b; }, [](std::int64_t a, std::int64_t b) {
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
-  });
+  return scan(
+      e, 1, [](double a, double b) { return a * b; },
+      [](std::int64_t a, std::int64_t b) {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) *
+                                         static_cast<std::uint64_t>(b));
+      });
 }
 
 // Axes first, first + 1, ... of the result, `count` of them, put into x.
@@ -40,7 +43,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   // [..., k, i, ...]: k the element left out, i the output
   Value *k = with_axes(g, numbers, 1, after + 1), *i = with_axes(g, numbers, 1, after);
   Value* others = g.where(g.equal(k, i), g.number(1, x), g.unsqueeze(x, g.ints({a})));
-  Value* products = g.cumprod(others, g.constant(Tensor::scalar<std::int64_t>(a + 1)), c.node().attrs());
+  Value* products =
+      g.cumprod(others, g.constant(Tensor::scalar<std::int64_t>(a + 1)), c.node().attrs());
   Value* parts = g.masked(counts(g, c, k, i), g.mul(products, g.unsqueeze(dys[0], g.ints({a}))));
   return {g.reduce_sum(parts, g.ints({a + 1}), Attrs{{"keepdims", false}}), nullptr};
 }
@@ -48,12 +52,15 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }  // namespace
 
 OpPage cumprod() {
-  OpPage p = scan_page("cumprod",
-                       "products up to each element along `axis`: from the end with `reverse`, without the "
-                       "element itself with `exclusive`");
+  OpPage p = scan_page(
+      "cumprod",
+      "products up to each element along `axis`: from the end with `reverse`, without the "
+      "element itself with `exclusive`");
   p.eval = eval;
   p.gradient = gradient;
-  p.samples.push_back(sample({{4}, {}}).given(0, Tensor::vector<float>({2, 0, 3, 0})).known(1, Tensor::scalar<std::int64_t>(0)));
+  p.samples.push_back(sample({{4}, {}})
+                          .given(0, Tensor::vector<float>({2, 0, 3, 0}))
+                          .known(1, Tensor::scalar<std::int64_t>(0)));
   return p;
 }
 

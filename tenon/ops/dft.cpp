@@ -35,15 +35,20 @@ Result<Types> infer(const Call& c) {
   const Type& x = c.in(0);
   if (!x.ranked()) return Types{x};
   auto axis = TENON_TRY(transformed_axis(c, x.ndim()));
-  if (auto parts = x.dim(-1).known()) TENON_EXPECT(*parts == 1 || *parts == 2, "x.last is 1 (real) or 2 (real, imaginary)", x);
+  if (auto parts = x.dim(-1).known())
+    TENON_EXPECT(*parts == 1 || *parts == 2, "x.last is 1 (real) or 2 (real, imaginary)", x);
   Type out = x.with_dim(-1, Dim(from_half(c) ? 1 : 2));
-  if (!axis) return Types{out.with_shape(unknown_shape(c, x.ndim())).with_dim(-1, Dim(from_half(c) ? 1 : 2))};
+  if (!axis)
+    return Types{
+        out.with_shape(unknown_shape(c, x.ndim())).with_dim(-1, Dim(from_half(c) ? 1 : 2))};
   const Dim n = length_of(c, x.dim(*axis));
   return Types{out.with_dim(*axis, to_half(c) ? floor_div(n, Dim(2)) + Dim(1) : n)};
 }
 
-// One line: n points in, n points out, missing ones 0; an inverse of one side completes by symmetry.
-void transform(std::vector<std::complex<double>>& line, const FourierTransform& f, bool inverse, bool half) {
+// One line: n points in, n points out, missing ones 0; an inverse of one side completes by
+// symmetry.
+void transform(std::vector<std::complex<double>>& line, const FourierTransform& f, bool inverse,
+               bool half) {
   const auto n = static_cast<std::size_t>(f.length());
   if (half)
     for (std::size_t k = n / 2 + 1; k < n; ++k) line[k] = std::conj(line[n - k]);
@@ -63,12 +68,15 @@ Result<Datums> eval(const EvalCall& e) {
   auto types = TENON_TRY(e.call.op().infer(e.call));
   const Dims dims = *constant_dims(types[0].shape());
   const int axis = **transformed_axis(e.call, x.ndim());
-  const std::int64_t n = length_of(e.call, Dim(x.dim(axis))).value(), in = x.dim(axis), out = dims[static_cast<std::size_t>(axis)], parts = x.dim(-1), out_parts = dims.back();
+  const std::int64_t n = length_of(e.call, Dim(x.dim(axis))).value(), in = x.dim(axis),
+                     out = dims[static_cast<std::size_t>(axis)], parts = x.dim(-1),
+                     out_parts = dims.back();
   if (n < 1) return invalid("dft: {} points are no transform", n);
   const FourierTransform f(n);
   const auto values = to_doubles(x);
   std::vector<double> y(static_cast<std::size_t>(num_elements(dims)));
-  const std::int64_t inner = num_elements(Dims(x.dims().begin() + axis + 1, x.dims().end() - 1)), outer = num_elements(Dims(x.dims().begin(), x.dims().begin() + axis));
+  const std::int64_t inner = num_elements(Dims(x.dims().begin() + axis + 1, x.dims().end() - 1)),
+                     outer = num_elements(Dims(x.dims().begin(), x.dims().begin() + axis));
   std::vector<std::complex<double>> line(static_cast<std::size_t>(n));
   const std::int64_t used = std::min(in, from_half(e.call) ? n / 2 + 1 : n);
   for (std::int64_t o = 0; o < outer * inner; ++o) {
@@ -94,9 +102,9 @@ Value* resized(B g, Value* v, Value* size, int axis) {
 }
 
 // The transform is linear over real and imaginary parts. With F the matrix of n points and F* its
-// conjugate transpose: y = F P x gives dx = P' F* dy, where F* = n * inverse, and P pads; y = F* P x / n
-// gives P' F dy / n; the inverse of one side, y = sum of w[k] Re(x[k] e^(...)) / n with w = 1 at the
-// ends and 2 between, gives w F dy / n.
+// conjugate transpose: y = F P x gives dx = P' F* dy, where F* = n * inverse, and P pads; y = F* P
+// x / n gives P' F dy / n; the inverse of one side, y = sum of w[k] Re(x[k] e^(...)) / n with w = 1
+// at the ends and 2 between, gives w F dy / n.
 Values gradient(B g, const Call& c, const Values& dys) {
   auto known = transformed_axis(c, c.in(0).ndim());
   if (!known.ok() || !*known) {
@@ -105,11 +113,15 @@ Values gradient(B g, const Call& c, const Values& dys) {
   }
   const int axis = **known, ndim = c.in(0).ndim();
   Value *size = size_of_axis(g, c.value(0), axis), *n = size;
-  if (c.has(1)) n = g.reshape(g.cast_to(c.value(1), DType::i64), g.ints({1}));
-  else if (from_half(c)) n = g.mul(g.sub(size, g.ints({1})), g.ints({2}));
-  Value *points = g.cast_to(n, c.in(0).dtype()), *axis_value = g.constant(Tensor::scalar<std::int64_t>(axis)), *dx = nullptr;
+  if (c.has(1))
+    n = g.reshape(g.cast_to(c.value(1), DType::i64), g.ints({1}));
+  else if (from_half(c))
+    n = g.mul(g.sub(size, g.ints({1})), g.ints({2}));
+  Value *points = g.cast_to(n, c.in(0).dtype()),
+        *axis_value = g.constant(Tensor::scalar<std::int64_t>(axis)), *dx = nullptr;
   if (!c.flag("inverse")) {
-    dx = g.mul(g.dft(resized(g, dys[0], n, axis), nullptr, axis_value, Attrs{{"inverse", true}}), points);
+    dx = g.mul(g.dft(resized(g, dys[0], n, axis), nullptr, axis_value, Attrs{{"inverse", true}}),
+               points);
   } else {
     dx = g.div(g.dft(dys[0], nullptr, axis_value, Attrs{{"onesided", from_half(c)}}), points);
     if (from_half(c)) {
@@ -128,7 +140,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
 Cost cost(const Call& c) {
   std::int64_t log = 10;
   if (auto axis = transformed_axis(c, c.in(0).ndim()); axis.ok() && *axis)
-    if (auto n = c.out(0).dim(**axis).known()) log = static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(*n) + 1)));
+    if (auto n = c.out(0).dim(**axis).known())
+      log = static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(*n) + 1)));
   return {c.out(0).count() * Dim(3 * log), c.bytes_in(), c.bytes_out()};
 }
 
@@ -142,21 +155,34 @@ Result<Factors> sharding(const Call& c) {
 
 OpPage dft() {
   const auto n = [](std::int64_t v) { return Tensor::scalar(v); };
-  return {.name = "dft",
-          .doc = "the discrete Fourier transform along `axis` (the one before the last by default) of x[..., 1] (real) or x[..., 2] (real and imaginary parts), cut or padded with zeros to dft_length "
-                 "points; onesided gives the first half and the middle only, or with `inverse` takes them and gives real numbers; an inverse divides by the number of points",
-          .inputs = {{"x", kFloat}, maybe("dft_length", kIndex, "L"), maybe("axis", kIndex, "A")},
-          .attrs = {{"inverse", false}, {"onesided", false}},
-          .infer = infer,
-          .eval = eval,
-          .decompose = none("core: a product with the matrix of the transform would take n^2 operations"),
-          .gradient = gradient,
-          .cost = cost,
-          .sharding = sharding,
-          .samples = {sample({{2, 8, 1}}), sample({{4, 6, 2}}), sample({{2, 5, 1}}).with({{"onesided", true}}), sample({{2, 6, 2}}).with({{"inverse", true}}),
-                      sample({{2, 4, 2}}).with({{"inverse", true}, {"onesided", true}}), sample({{2, 3, 2}, {}}).given(1, n(5)).with({{"inverse", true}, {"onesided", true}}),
-                      sample({{2, 6, 1}, {}, {}}).known(1, n(4)).known(2, n(1)), sample({{3, 4, 2}, {}, {}}).known(1, n(7)).known(2, n(0)).with({{"onesided", true}}),
-                      rejects({{2, 4, 3}}, "x.last is 1 (real) or 2"), rejects({{2, 4, 1}, {}, {}}, "not the one of real and imaginary").absent(1).known(2, n(-1))}};
+  return {
+      .name = "dft",
+      .doc =
+          "the discrete Fourier transform along `axis` (the one before the last by default) of "
+          "x[..., 1] (real) or x[..., 2] (real and imaginary parts), cut or padded with zeros to "
+          "dft_length "
+          "points; onesided gives the first half and the middle only, or with `inverse` takes them "
+          "and gives real numbers; an inverse divides by the number of points",
+      .inputs = {{"x", kFloat}, maybe("dft_length", kIndex, "L"), maybe("axis", kIndex, "A")},
+      .attrs = {{"inverse", false}, {"onesided", false}},
+      .infer = infer,
+      .eval = eval,
+      .decompose =
+          none("core: a product with the matrix of the transform would take n^2 operations"),
+      .gradient = gradient,
+      .cost = cost,
+      .sharding = sharding,
+      .samples = {
+          sample({{2, 8, 1}}), sample({{4, 6, 2}}), sample({{2, 5, 1}}).with({{"onesided", true}}),
+          sample({{2, 6, 2}}).with({{"inverse", true}}),
+          sample({{2, 4, 2}}).with({{"inverse", true}, {"onesided", true}}),
+          sample({{2, 3, 2}, {}}).given(1, n(5)).with({{"inverse", true}, {"onesided", true}}),
+          sample({{2, 6, 1}, {}, {}}).known(1, n(4)).known(2, n(1)),
+          sample({{3, 4, 2}, {}, {}}).known(1, n(7)).known(2, n(0)).with({{"onesided", true}}),
+          rejects({{2, 4, 3}}, "x.last is 1 (real) or 2"),
+          rejects({{2, 4, 1}, {}, {}}, "not the one of real and imaginary")
+              .absent(1)
+              .known(2, n(-1))}};
 }
 
 }  // namespace tenon::ops

@@ -4,7 +4,9 @@
 namespace tenon::ops {
 namespace {
 
-Expr scalar(const Call& c, const Exprs& x) { return scalar::select(x[0] < 0, scalar::expm1(x[0]) * c.real("alpha"), x[0]); }
+Expr scalar(const Call& c, const Exprs& x) {
+  return scalar::select(x[0] < 0, scalar::expm1(x[0]) * c.real("alpha"), x[0]);
+}
 
 // dx = dy for x > 0, alpha e^x dy at and below 0; the cut keeps e^x finite where it is not used
 Values gradient(B g, const Call& c, const Values& dys) {
@@ -23,7 +25,8 @@ OpPage elu() {
       .attrs = {{"alpha", 1.0}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-2, 2).distinct(), sample({{2, 3}}).with({{"alpha", 2.0}}).distinct(),
+      .samples = {sample({{2, 3}}).range(-2, 2).distinct(),
+                  sample({{2, 3}}).with({{"alpha", 2.0}}).distinct(),
                   sample({{4}}).all(DType::f16).range(-3, 3)},
   });
 }

@@ -13,7 +13,8 @@ Tensor compare(const V& a, const V& b, const Dims& a_dims, const Dims& b_dims) {
   const Dims left = broadcast_strides(a_dims, out), right = broadcast_strides(b_dims, out);
   std::vector<std::int64_t> same;
   for_each_index(out, [&](const Dims& at, std::int64_t) {
-    const auto i = static_cast<std::size_t>(offset_of(at, left)), k = static_cast<std::size_t>(offset_of(at, right));
+    const auto i = static_cast<std::size_t>(offset_of(at, left)),
+               k = static_cast<std::size_t>(offset_of(at, right));
     same.push_back(a[i] == b[k]);
   });
   return from_int64s(same, DType::boolean, out);
@@ -22,7 +23,8 @@ Tensor compare(const V& a, const V& b, const Dims& a_dims, const Dims& b_dims) {
 // Strings and complex numbers.
 Result<Datums> eval(const EvalCall& e) {
   const Tensor &a = e.in(0), &b = e.in(1);
-  if (a.dtype() != DType::string) return Datums{Datum(compare(to_complexes(a), to_complexes(b), a.dims(), b.dims()))};
+  if (a.dtype() != DType::string)
+    return Datums{Datum(compare(to_complexes(a), to_complexes(b), a.dims(), b.dims()))};
   return Datums{Datum(compare(a.data<std::string>(), b.data<std::string>(), a.dims(), b.dims()))};
 }
 
@@ -36,8 +38,9 @@ OpPage equal() {
       .scalar = scalar,
       .gradient = none("boolean result"),
       .samples = {sample({{2, 3}, {3}}), sample({{4}, {4}}).all(DType::u64).range(0, 9),
-                  sample({{4}, {}}).all(DType::boolean).range(0, 1), sample({{2, 4}, {4}}).all(DType::string),
-                  sample({{3}, {3}}).all(DType::c64), rejects({{2}, {3}}, "do not broadcast")},
+                  sample({{4}, {}}).all(DType::boolean).range(0, 1),
+                  sample({{2, 4}, {4}}).all(DType::string), sample({{3}, {3}}).all(DType::c64),
+                  rejects({{2}, {3}}, "do not broadcast")},
       .traits = {Trait::commutative},
   });
   p.eval = eval;

@@ -12,7 +12,8 @@ Result<Types> infer(const Call& c) {
     const auto n = c.in(1).ranked() && c.in(1).ndim() == 1 ? c.in(1).dim(0).known() : std::nullopt;
     if (!n) return Types{Type::unranked(x.dtype())};
     Shape unknown;
-    for (std::int64_t i = 0; i < std::max<std::int64_t>(*n, x.ndim()); ++i) unknown.push_back(c.fresh_dim(fmt::format("d{}", i)));
+    for (std::int64_t i = 0; i < std::max<std::int64_t>(*n, x.ndim()); ++i)
+      unknown.push_back(c.fresh_dim(fmt::format("d{}", i)));
     return Types{x.with_shape(unknown)};
   }
   for (const Dim& d : *wanted) TENON_EXPECT(at_least(d, 0) != Truth::no, "shape >= 0", c.in(1));
@@ -21,12 +22,15 @@ Result<Types> infer(const Call& c) {
 
 Result<Datums> eval(const EvalCall& e) {
   const Tensor& x = e.in(0);
-  const Dims out = broadcast_dims(x.dims(), integers(e.in(1))), steps = broadcast_strides(x.dims(), out);
+  const Dims out = broadcast_dims(x.dims(), integers(e.in(1))),
+             steps = broadcast_strides(x.dims(), out);
   return Datums{Datum(copy_strided(x, out, steps))};
 }
 
 // The adjoint of copying is summing.
-Values gradient(B g, const Call& c, const Values& dys) { return {g.sum_to(dys[0], c.value(0)), nullptr}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.sum_to(dys[0], c.value(0)), nullptr};
+}
 
 // Axes that x shares with y split together; stretched ones stay whole.
 Result<Factors> sharding(const Call& c) {
@@ -49,15 +53,19 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage expand() {
-  OpPage p = movement("expand", "x broadcast against the shape in input 1 (NumPy rules: sizes of 1 on either side stretch)");
+  OpPage p = movement(
+      "expand",
+      "x broadcast against the shape in input 1 (NumPy rules: sizes of 1 on either side stretch)");
   p.inputs = {{"x", kAny}, {"shape", kIndex, "I"}};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{3, 1}, {3}}).known(1, Tensor::vector<std::int64_t>({2, 3, 4})), sample({{}, {2}}).known(1, Tensor::vector<std::int64_t>({2, 3})),
-               sample({{2, 3}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
-               rejects({{2, 3}, {1}}, "do not broadcast").known(1, Tensor::vector<std::int64_t>({2}))};
+  p.samples = {
+      sample({{3, 1}, {3}}).known(1, Tensor::vector<std::int64_t>({2, 3, 4})),
+      sample({{}, {2}}).known(1, Tensor::vector<std::int64_t>({2, 3})),
+      sample({{2, 3}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
+      rejects({{2, 3}, {1}}, "do not broadcast").known(1, Tensor::vector<std::int64_t>({2}))};
   return p;
 }
 

@@ -13,7 +13,8 @@ Result<Types> infer(const Call& c) {
 }
 
 Values decompose(B g, const Call& c) {
-  Value *row = iota_along(g, size_of_axis(g, c.value(0), 0), 0, 2), *column = iota_along(g, size_of_axis(g, c.value(0), 1), 1, 2);
+  Value *row = iota_along(g, size_of_axis(g, c.value(0), 0), 0, 2),
+        *column = iota_along(g, size_of_axis(g, c.value(0), 1), 1, 2);
   return {g.cast_to(g.equal(g.add(row, g.ints({c.integer("k")})), column), c.out(0).dtype())};
 }
 
@@ -24,7 +25,9 @@ Result<Factors> sharding(const Call& c) { return all_whole(c); }
 
 OpPage eye_like() {
   return {.name = "eye_like",
-          .doc = "y[i, j] = 1 where j == i + k, else 0, in the shape of x and of type `dtype` (x's by default)",
+          .doc =
+              "y[i, j] = 1 where j == i + k, else 0, in the shape of x and of type `dtype` (x's by "
+              "default)",
           .inputs = {{"x", kNumeric | kBool}},
           .attrs = {AttrSpec::optional("dtype", Attr::Kind::dtype), {"k", 0}},
           .infer = infer,
@@ -32,7 +35,9 @@ OpPage eye_like() {
           .gradient = none("does not depend on x's values"),
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{3, 4}}), sample({{4, 3}}).with({{"k", -1}, {"dtype", DType::f64}}), sample({{2, 2}}).all(DType::i32).with({{"k", 1}}), rejects({{2}}, "x.ndim == 2")}};
+          .samples = {sample({{3, 4}}), sample({{4, 3}}).with({{"k", -1}, {"dtype", DType::f64}}),
+                      sample({{2, 2}}).all(DType::i32).with({{"k", 1}}),
+                      rejects({{2}}, "x.ndim == 2")}};
 }
 
 }  // namespace tenon::ops

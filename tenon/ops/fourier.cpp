@@ -23,7 +23,8 @@ FourierTransform::FourierTransform(std::int64_t length) : length_(length), size_
   for (std::int64_t k = 0; k < size_ / 2; ++k) turns_.push_back(turn(k, size_));
   if (power || length <= 0) return;
   // j k = (j^2 + k^2 - (k - j)^2) / 2, so y = chirp * convolution of (x * chirp) with conj(chirp).
-  for (std::int64_t k = 0; k < length; ++k) chirp_.push_back(turn(k * k % (2 * length), 2 * length));
+  for (std::int64_t k = 0; k < length; ++k)
+    chirp_.push_back(turn(k * k % (2 * length), 2 * length));
   filter_.assign(static_cast<std::size_t>(size_), Complex());
   for (std::int64_t k = 0; k < length; ++k) {
     filter_[static_cast<std::size_t>(k)] = std::conj(chirp_[static_cast<std::size_t>(k)]);
@@ -53,13 +54,17 @@ void FourierTransform::run(std::complex<double>* x) const {
   if (length_ <= 1) return;
   std::vector<Complex> work(static_cast<std::size_t>(size_));
   const bool direct = chirp_.empty();
-  for (std::int64_t k = 0; k < length_; ++k) work[static_cast<std::size_t>(k)] = direct ? x[k] : x[k] * chirp_[static_cast<std::size_t>(k)];
+  for (std::int64_t k = 0; k < length_; ++k)
+    work[static_cast<std::size_t>(k)] = direct ? x[k] : x[k] * chirp_[static_cast<std::size_t>(k)];
   radix2(work);
   if (!direct) {
     // The inverse transform is the transform of the conjugate, conjugated and divided.
     for (std::size_t k = 0; k < work.size(); ++k) work[k] = std::conj(work[k] * filter_[k]);
     radix2(work);
-    for (std::int64_t k = 0; k < length_; ++k) work[static_cast<std::size_t>(k)] = std::conj(work[static_cast<std::size_t>(k)]) / static_cast<double>(size_) * chirp_[static_cast<std::size_t>(k)];
+    for (std::int64_t k = 0; k < length_; ++k)
+      work[static_cast<std::size_t>(k)] = std::conj(work[static_cast<std::size_t>(k)]) /
+                                          static_cast<double>(size_) *
+                                          chirp_[static_cast<std::size_t>(k)];
   }
   std::copy_n(work.begin(), length_, x);
 }

@@ -7,8 +7,9 @@
 
 namespace tenon::ops {
 
-/// y[k] = sum over j of x[j] e^(-2 pi i j k / n), for one length. Radix 2 where n is a power of two,
-/// else by convolution with a chirp (Bluestein 1970), so that every length takes n log n operations.
+/// y[k] = sum over j of x[j] e^(-2 pi i j k / n), for one length. Radix 2 where n is a power of
+/// two, else by convolution with a chirp (Bluestein 1970), so that every length takes n log n
+/// operations.
 class FourierTransform {
  public:
   explicit FourierTransform(std::int64_t length);
@@ -19,9 +20,9 @@ class FourierTransform {
  private:
   using Complex = std::complex<double>;
   void radix2(std::vector<Complex>& x) const;  // of size_ numbers
-  std::int64_t length_, size_;                 // size_: length_, or the power of two of the convolution
-  std::vector<Complex> turns_;                 // e^(-2 pi i k / size_), k < size_ / 2
-  std::vector<Complex> chirp_, filter_;        // of the convolution, when length_ is no power of two
+  std::int64_t length_, size_;           // size_: length_, or the power of two of the convolution
+  std::vector<Complex> turns_;           // e^(-2 pi i k / size_), k < size_ / 2
+  std::vector<Complex> chirp_, filter_;  // of the convolution, when length_ is no power of two
 };
 
 }  // namespace tenon::ops

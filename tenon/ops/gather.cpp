@@ -19,9 +19,11 @@ Result<Datums> eval(const EvalCall& e) {
   const Tensor& x = e.in(0);
   const int axis = TENON_TRY(e.call.axis(e.call.integer("axis"), x.ndim()));
   const auto indices = integers(e.in(1));
-  const std::int64_t size = x.dim(axis), inner = num_elements(Dims(x.dims().begin() + axis + 1, x.dims().end()));
+  const std::int64_t size = x.dim(axis),
+                     inner = num_elements(Dims(x.dims().begin() + axis + 1, x.dims().end()));
   for (std::int64_t i : indices)
-    if (i < -size || i >= size) return invalid("gather: index {} is outside of an axis of {}", i, size);
+    if (i < -size || i >= size)
+      return invalid("gather: index {} is outside of an axis of {}", i, size);
   Dims out(x.dims().begin(), x.dims().begin() + axis);
   out.insert(out.end(), e.in(1).dims().begin(), e.in(1).dims().end());
   out.insert(out.end(), x.dims().begin() + axis + 1, x.dims().end());
@@ -38,7 +40,9 @@ Result<Datums> eval(const EvalCall& e) {
 
 // The adjoint adds dy's rows into zeros at the indices.
 Values gradient(B g, const Call& c, const Values& dys) {
-  return {g.gather_adjoint(dys[0], c.value(1), g.shape(c.value(0)), Attrs{{"axis", c.integer("axis")}}), nullptr};
+  return {
+      g.gather_adjoint(dys[0], c.value(1), g.shape(c.value(0)), Attrs{{"axis", c.integer("axis")}}),
+      nullptr};
 }
 
 Result<Factors> sharding(const Call& c) {
@@ -58,15 +62,20 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage gather() {
-  OpPage p = movement("gather", "y[a, i, b] = x[a, indices[i], b] along `axis`; negative indices count from the end");
+  OpPage p = movement(
+      "gather",
+      "y[a, i, b] = x[a, indices[i], b] along `axis`; negative indices count from the end");
   p.inputs = {{"x", kAny}, {"indices", kIndex, "I"}};
   p.attrs = {{"axis", 0}};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{5, 3}, {4}}).indices(1, 5), sample({{2, 5, 3}, {2, 2}}).indices(1, 5).with({{"axis", -2}}), sample({{4}, {}}).indices(1, 4),
-               sample({{3, 2}, {2}}).given(1, Tensor::vector<std::int64_t>({-1, 0})), rejects({{3}, {2}}, "axis 1 is outside").indices(1, 3).with({{"axis", 1}})};
+  p.samples = {sample({{5, 3}, {4}}).indices(1, 5),
+               sample({{2, 5, 3}, {2, 2}}).indices(1, 5).with({{"axis", -2}}),
+               sample({{4}, {}}).indices(1, 4),
+               sample({{3, 2}, {2}}).given(1, Tensor::vector<std::int64_t>({-1, 0})),
+               rejects({{3}, {2}}, "axis 1 is outside").indices(1, 3).with({{"axis", 1}})};
   return p;
 }
 

@@ -13,14 +13,18 @@ Result<Types> infer(const Call& c) {
 
 // x[a..., r, b...] = sum of dy[a..., i, b...] over all i with indices[i] == r
 template <class W>
-Tensor add_rows(const Tensor& dy, const std::vector<std::int64_t>& indices, const Dims& shape, int axis) {
-  const std::int64_t size = shape[static_cast<std::size_t>(axis)], inner = num_elements(Dims(shape.begin() + axis + 1, shape.end()));
+Tensor add_rows(const Tensor& dy, const std::vector<std::int64_t>& indices, const Dims& shape,
+                int axis) {
+  const std::int64_t size = shape[static_cast<std::size_t>(axis)],
+                     inner = num_elements(Dims(shape.begin() + axis + 1, shape.end()));
   const auto n = static_cast<std::int64_t>(indices.size());
   const auto values = wide<W>(dy);
   std::vector<W> out(static_cast<std::size_t>(num_elements(shape)), W{0});
   for (std::int64_t k = 0; k < dy.count(); ++k) {
-    const std::int64_t b = k % inner, i = indices[static_cast<std::size_t>(k / inner % n)], a = k / inner / n;
-    out[static_cast<std::size_t>((a * size + (i < 0 ? i + size : i)) * inner + b)] += values[static_cast<std::size_t>(k)];
+    const std::int64_t b = k % inner, i = indices[static_cast<std::size_t>(k / inner % n)],
+                       a = k / inner / n;
+    out[static_cast<std::size_t>((a * size + (i < 0 ? i + size : i)) * inner + b)] +=
+        values[static_cast<std::size_t>(k)];
   }
   return narrow(out, dy.dtype(), shape);
 }
@@ -31,8 +35,11 @@ Result<Datums> eval(const EvalCall& e) {
   const auto indices = integers(e.in(1));
   for (std::int64_t i : indices)
     if (i < -shape[static_cast<std::size_t>(axis)] || i >= shape[static_cast<std::size_t>(axis)])
-      return invalid("gather_adjoint: index {} is outside of an axis of {}", i, shape[static_cast<std::size_t>(axis)]);
-  return visit_real(e.in(0).dtype(), [&](auto w) { return Datums{Datum(add_rows<decltype(w)>(e.in(0), indices, shape, axis))}; });
+      return invalid("gather_adjoint: index {} is outside of an axis of {}", i,
+                     shape[static_cast<std::size_t>(axis)]);
+  return visit_real(e.in(0).dtype(), [&](auto w) {
+    return Datums{Datum(add_rows<decltype(w)>(e.in(0), indices, shape, axis))};
+  });
 }
 
 // Linear in dy; its adjoint is the gather again.
@@ -59,18 +66,24 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage gather_adjoint() {
-  return {.name = "gather_adjoint",
-          .doc = "the adjoint of gather: dy's rows added into zeros of `shape` at `indices` along `axis`",
-          .inputs = {{"dy", kNumeric}, {"indices", kIndex, "I"}, {"shape", kIndex, "S"}},
-          .attrs = {{"axis", 0}},
-          .infer = infer,
-          .eval = eval,
-          .decompose = none("core"),
-          .gradient = gradient,
-          .cost = cost,
-          .sharding = sharding,
-          .samples = {sample({{4, 3}, {4}, {2}}).indices(1, 5).known(2, Tensor::vector<std::int64_t>({5, 3})),
-                      sample({{2, 2, 2, 3}, {2, 2}, {3}}).indices(1, 5).known(2, Tensor::vector<std::int64_t>({2, 5, 3})).with({{"axis", 1}})}};
+  return {
+      .name = "gather_adjoint",
+      .doc =
+          "the adjoint of gather: dy's rows added into zeros of `shape` at `indices` along `axis`",
+      .inputs = {{"dy", kNumeric}, {"indices", kIndex, "I"}, {"shape", kIndex, "S"}},
+      .attrs = {{"axis", 0}},
+      .infer = infer,
+      .eval = eval,
+      .decompose = none("core"),
+      .gradient = gradient,
+      .cost = cost,
+      .sharding = sharding,
+      .samples = {
+          sample({{4, 3}, {4}, {2}}).indices(1, 5).known(2, Tensor::vector<std::int64_t>({5, 3})),
+          sample({{2, 2, 2, 3}, {2, 2}, {3}})
+              .indices(1, 5)
+              .known(2, Tensor::vector<std::int64_t>({2, 5, 3}))
+              .with({{"axis", 1}})}};
 }
 
 }  // namespace tenon::ops

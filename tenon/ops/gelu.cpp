@@ -12,7 +12,8 @@ constexpr double kRoot = 0.79788456080286536, kCubic = 0.044715;  // kRoot = sqr
 bool is_tanh(const Call& c) { return c.text("approximate") == "tanh"; }
 
 Expr scalar(const Call& c, const Exprs& x) {
-  if (is_tanh(c)) return 0.5 * x[0] * (1.0 + scalar::tanh((x[0] + kCubic * x[0] * x[0] * x[0]) * kRoot));
+  if (is_tanh(c))
+    return 0.5 * x[0] * (1.0 + scalar::tanh((x[0] + kCubic * x[0] * x[0] * x[0]) * kRoot));
   return 0.5 * x[0] * (1.0 + scalar::erf(x[0] * std::numbers::sqrt2 * 0.5));
 }
 
@@ -22,7 +23,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   Value *x = c.value(0), *one = g.number(1, x), *half = g.number(0.5, x);
   if (is_tanh(c)) {
     Value* x2 = g.square(x);
-    Value* t = g.tanh(g.mul(g.mul(x, g.add(g.mul(x2, g.number(kCubic, x)), one)), g.number(kRoot, x)));
+    Value* t =
+        g.tanh(g.mul(g.mul(x, g.add(g.mul(x2, g.number(kCubic, x)), one)), g.number(kRoot, x)));
     Value* inner = g.mul(g.add(g.mul(x2, g.number(3 * kCubic, x)), one), g.number(kRoot, x));
     Value* slope = g.add(g.add(one, t), g.mul(x, g.mul(g.sub(one, g.square(t)), inner)));
     return {g.mul(dys[0], g.mul(half, slope))};
@@ -37,13 +39,15 @@ Values gradient(B g, const Call& c, const Values& dys) {
 OpPage gelu() {
   return elementwise({
       .name = "gelu",
-      .doc = "y = x * P(N < x) for a standard normal N; \"none\" by the error function, \"tanh\" by y = x (1 + "
+      .doc = "y = x * P(N < x) for a standard normal N; \"none\" by the error function, \"tanh\" "
+             "by y = x (1 + "
              "tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2",
       .inputs = {{"x", kFloat}},
       .attrs = {{"approximate", "none"}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-3, 3), sample({{2, 3}}).range(-3, 3).with({{"approximate", "tanh"}}),
+      .samples = {sample({{2, 3}}).range(-3, 3),
+                  sample({{2, 3}}).range(-3, 3).with({{"approximate", "tanh"}}),
                   sample({{4}}).all(DType::f16).range(-3, 3),
                   sample({{4}}).range(-50, 50).without_gradient("saturated")},
   });

@@ -16,7 +16,8 @@ OpPage greater_equal() {
       .scalar = scalar,
       .gradient = none("boolean result"),
       .samples = {sample({{2, 3}, {3}}), sample({{4}, {4}}).all(DType::u64).range(0, 3),
-                  sample({{4}, {}}).all(DType::i8).range(-2, 2), rejects({{2}, {3}}, "do not broadcast")},
+                  sample({{4}, {}}).all(DType::i8).range(-2, 2),
+                  rejects({{2}, {3}}, "do not broadcast")},
   });
 }
 

@@ -3,6 +3,10 @@
 
 namespace tenon::ops {
 
-OpPage hann_window() { return taper("hann_window", "w[n] = 1/2 - 1/2 cos(2 pi n / N), n < size; N is size if periodic, else size - 1", {0.5, -0.5}); }
+OpPage hann_window() {
+  return taper("hann_window",
+               "w[n] = 1/2 - 1/2 cos(2 pi n / N), n < size; N is size if periodic, else size - 1",
+               {0.5, -0.5});
+}
 
 }  // namespace tenon::ops

@@ -4,7 +4,10 @@
 namespace tenon::ops {
 namespace {
 
-Expr scalar(const Call& c, const Exprs& x) { return scalar::max(scalar::like(x[0], 0), scalar::min(scalar::like(x[0], 1), x[0] * c.real("alpha") + c.real("beta"))); }
+Expr scalar(const Call& c, const Exprs& x) {
+  return scalar::max(scalar::like(x[0], 0),
+                     scalar::min(scalar::like(x[0], 1), x[0] * c.real("alpha") + c.real("beta")));
+}
 
 // dx = alpha dy strictly between the cuts, else 0
 Values gradient(B g, const Call& c, const Values& dys) {

@@ -4,7 +4,10 @@
 namespace tenon::ops {
 namespace {
 
-Expr scalar(const Call&, const Exprs& x) { return x[0] * scalar::max(scalar::like(x[0], 0), scalar::min(scalar::like(x[0], 1), x[0] * (1.0 / 6) + 0.5)); }
+Expr scalar(const Call&, const Exprs& x) {
+  return x[0] * scalar::max(scalar::like(x[0], 0),
+                            scalar::min(scalar::like(x[0], 1), x[0] * (1.0 / 6) + 0.5));
+}
 
 // dx = 0 for x <= -3, dy (x / 3 + 1/2) between, dy for x >= 3
 Values gradient(B g, const Call& c, const Values& dys) {
@@ -23,7 +26,8 @@ OpPage hard_swish() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-6, 6).distinct(), sample({{4}}).all(DType::f16).range(-4, 4)},
+      .samples = {sample({{2, 3}}).range(-6, 6).distinct(),
+                  sample({{4}}).all(DType::f16).range(-4, 4)},
   });
 }
 

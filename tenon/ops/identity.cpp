@@ -20,7 +20,8 @@ OpPage identity() {
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding_elementwise;
-  p.samples = {sample({{2, 3}}), sample({{0}}), sample({{2}}).all(DType::string), sample({{4}}).all(DType::i4).range(-8, 7)};
+  p.samples = {sample({{2, 3}}), sample({{0}}), sample({{2}}).all(DType::string),
+               sample({{4}}).all(DType::i4).range(-8, 7)};
   return p;
 }
 

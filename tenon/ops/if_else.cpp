@@ -8,13 +8,17 @@ namespace {
 // Both regions take all captures.
 Result<Types> infer(const Call& c) {
   TENON_EXPECT(c.num_regions() == 2, "there are two regions");
-  TENON_EXPECT(!c.in(0).ranked() || c.in(0).count().known().value_or(1) == 1, "condition has one element", c.in(0));
+  TENON_EXPECT(!c.in(0).ranked() || c.in(0).count().known().value_or(1) == 1,
+               "condition has one element", c.in(0));
   const Types captures = input_types(c, 1, c.num_inputs());
-  for (int i = 0; i < 2; ++i) TENON_TRY(infer_region(c, i, captures, input_numbers(1, c.num_inputs())));
+  for (int i = 0; i < 2; ++i)
+    TENON_TRY(infer_region(c, i, captures, input_numbers(1, c.num_inputs())));
   const auto &yes = c.region(0).outputs(), &no = c.region(1).outputs();
-  if (yes.size() != no.size()) return invalid("one region gives {} outputs and the other {}", yes.size(), no.size());
+  if (yes.size() != no.size())
+    return invalid("one region gives {} outputs and the other {}", yes.size(), no.size());
   Types out;
-  for (std::size_t i = 0; i < yes.size(); ++i) out.push_back(TENON_TRY(cover(c, yes[i]->type(), no[i]->type(), fmt::format("output{}", i))));
+  for (std::size_t i = 0; i < yes.size(); ++i)
+    out.push_back(TENON_TRY(cover(c, yes[i]->type(), no[i]->type(), fmt::format("output{}", i))));
   return out;
 }
 
@@ -28,7 +32,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   Values dxs(static_cast<std::size_t>(c.num_inputs()), nullptr);
   std::vector<bool> seeded, wanted;
   for (const Value* dy : dys) seeded.push_back(dy != nullptr);
-  for (int i = 1; i < c.num_inputs(); ++i) wanted.push_back(c.has(i) && c.in(i).is_tensor() && is_floating(c.in(i).dtype()));
+  for (int i = 1; i < c.num_inputs(); ++i)
+    wanted.push_back(c.has(i) && c.in(i).is_tensor() && is_floating(c.in(i).dtype()));
   std::vector<std::unique_ptr<Graph>> regions;
   for (int i = 0; i < 2; ++i) {
     auto d = g.builder().differentiate(c.region(i), seeded, wanted);
@@ -48,22 +53,27 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }
 
 // The dearer region counts.
-Cost cost(const Call& c) { return {max(flops_of(c.region(0)), flops_of(c.region(1))), c.bytes_in(), c.bytes_out()}; }
+Cost cost(const Call& c) {
+  return {max(flops_of(c.region(0)), flops_of(c.region(1))), c.bytes_in(), c.bytes_out()};
+}
 
 }  // namespace
 
 OpPage if_else() {
-  return {.name = "if_else",
-          .doc = "the outputs of the first region where condition holds, else of the second; both take the captures",
-          .inputs = {{"condition", kBool, "C"}, {"captures", kAny, "", Arity::many, Holds::anything}},
-          .outputs = {"outputs"},
-          .traits = {Trait::control_flow},
-          .infer = infer,
-          .eval = eval,
-          .decompose = none("core: no other operator chooses what runs"),
-          .gradient = gradient,
-          .cost = cost,
-          .sharding = [](const Call& c) -> Result<Factors> { return all_whole(c); }};
+  return {
+      .name = "if_else",
+      .doc =
+          "the outputs of the first region where condition holds, else of the second; both take "
+          "the captures",
+      .inputs = {{"condition", kBool, "C"}, {"captures", kAny, "", Arity::many, Holds::anything}},
+      .outputs = {"outputs"},
+      .traits = {Trait::control_flow},
+      .infer = infer,
+      .eval = eval,
+      .decompose = none("core: no other operator chooses what runs"),
+      .gradient = gradient,
+      .cost = cost,
+      .sharding = [](const Call& c) -> Result<Factors> { return all_whole(c); }};
 }
 
 }  // namespace tenon::ops

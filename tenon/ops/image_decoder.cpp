@@ -16,7 +16,8 @@ Result<dataset::Color> color_of(const Call& c) {
 Result<Types> infer(const Call& c) {
   const dataset::Color color = TENON_TRY(color_of(c));
   TENON_EXPECT(!c.in(0).ranked() || c.in(0).ndim() == 1, "bytes.ndim == 1", c.in(0));
-  return Types{Type(DType::u8, {c.fresh_dim("height"), c.fresh_dim("width"), Dim(color == dataset::Color::gray ? 1 : 3)})};
+  return Types{Type(DType::u8, {c.fresh_dim("height"), c.fresh_dim("width"),
+                                Dim(color == dataset::Color::gray ? 1 : 3)})};
 }
 
 Result<Datums> eval(const EvalCall& e) {
@@ -35,19 +36,24 @@ OpPage image_decoder() {
   const std::string picture = "P5\n2 1\n255\n\x0a\xc8";
   Tensor bytes(DType::u8, {static_cast<std::int64_t>(picture.size())});
   std::memcpy(bytes.raw(), picture.data(), picture.size());
-  return {.name = "image_decoder",
-          .doc = "the pixels [height, width, channels] of a JPEG, PNG, BMP, TIFF, WebP, portable anymap or JPEG 2000 file, in the channels that pixel_format names",
-          .inputs = {{"bytes", TypeSet::one(DType::u8)}},
-          .outputs = {"image"},
-          .attrs = {{"pixel_format", "RGB"}},
-          .traits = {Trait::data_dependent},
-          .infer = infer,
-          .eval = eval,
-          .decompose = none("core: reads file formats"),
-          .gradient = none("integer result"),
-          .cost = cost,
-          .sharding = none("a part of a file is no picture"),
-          .samples = {sample({{}}).given(0, bytes), sample({{}}).given(0, bytes).with({{"pixel_format", "Grayscale"}}), rejects({{}}, "must be RGB").given(0, bytes).with({{"pixel_format", "CMYK"}})}};
+  return {
+      .name = "image_decoder",
+      .doc =
+          "the pixels [height, width, channels] of a JPEG, PNG, BMP, TIFF, WebP, portable anymap "
+          "or JPEG 2000 file, in the channels that pixel_format names",
+      .inputs = {{"bytes", TypeSet::one(DType::u8)}},
+      .outputs = {"image"},
+      .attrs = {{"pixel_format", "RGB"}},
+      .traits = {Trait::data_dependent},
+      .infer = infer,
+      .eval = eval,
+      .decompose = none("core: reads file formats"),
+      .gradient = none("integer result"),
+      .cost = cost,
+      .sharding = none("a part of a file is no picture"),
+      .samples = {sample({{}}).given(0, bytes),
+                  sample({{}}).given(0, bytes).with({{"pixel_format", "Grayscale"}}),
+                  rejects({{}}, "must be RGB").given(0, bytes).with({{"pixel_format", "CMYK"}})}};
 }
 
 }  // namespace tenon::ops

@@ -16,7 +16,11 @@ Result<Datums> run_scalar(const Call& c, const Datums& inputs) {
   std::vector<Tensor> tensors;
   Dims out;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].is_absent()) { x.emplace_back(); tensors.emplace_back(); continue; }
+    if (inputs[i].is_absent()) {
+      x.emplace_back();
+      tensors.emplace_back();
+      continue;
+    }
     const Tensor& t = inputs[i].tensor();
     x.push_back(Expr::input(static_cast<int>(i), t.dtype()));
     tensors.push_back(t);
@@ -32,33 +36,42 @@ Result<Datums> run_decomposition(const Node& node, const Datums& inputs) {
   Values values;
   Datums fed;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].is_absent()) { values.push_back(nullptr); continue; }
-    if (!inputs[i].is_tensor()) return unsupported("{}: a decomposition takes tensors only", node.op().name);
+    if (inputs[i].is_absent()) {
+      values.push_back(nullptr);
+      continue;
+    }
+    if (!inputs[i].is_tensor())
+      return unsupported("{}: a decomposition takes tensors only", node.op().name);
     // As constants: decompositions may ask for sizes and values, and here all are known.
     values.push_back(builder.constant(inputs[i].tensor()));
   }
   // The composed node itself is built first so that its page sees concrete types through a Call.
   std::vector<std::unique_ptr<Graph>> regions;
   for (const auto& r : node.regions()) regions.push_back(r->clone());
-  Values outs = builder.call(node.op(), values, node.attrs(), std::move(regions), static_cast<int>(node.outputs().size()));
+  Values outs = builder.call(node.op(), values, node.attrs(), std::move(regions),
+                             static_cast<int>(node.outputs().size()));
   TENON_TRY(Status(builder.take_status()));
   Node* whole = outs[0]->producer();
   const Values parts = node.op().decompose(builder, Call(*whole));
   TENON_TRY(Status(builder.take_status()));
-  TENON_CHECK(parts.size() >= outs.size(), "decomposition of {} gives {} of {} outputs", node.op().name, parts.size(), outs.size());
+  TENON_CHECK(parts.size() >= outs.size(), "decomposition of {} gives {} of {} outputs",
+              node.op().name, parts.size(), outs.size());
   graph.erase(whole);
   for (std::size_t i = 0; i < outs.size() && i < parts.size(); ++i)
     if (parts[i]) graph.add_output(parts[i], fmt::format("y{}", i));
   Datums found = TENON_TRY(interpret(graph, {}));
   Datums all;
   std::size_t k = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) all.push_back(parts[i] ? std::move(found[k++]) : Datum());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    all.push_back(parts[i] ? std::move(found[k++]) : Datum());
   return all;
 }
 
-// Scalar expressions compute with real numbers; strings, complex numbers and sequences go to `eval`.
+// Scalar expressions compute with real numbers; strings, complex numbers and sequences go to
+// `eval`.
 bool is_real(const Datum& d) {
-  return d.is_absent() || (d.is_tensor() && d.tensor().dtype() != DType::string && !is_complex(d.tensor().dtype()));
+  return d.is_absent() ||
+         (d.is_tensor() && d.tensor().dtype() != DType::string && !is_complex(d.tensor().dtype()));
 }
 
 bool scalar_speaks(const Operator& op, const Datums& inputs) {
@@ -86,7 +99,9 @@ std::vector<int> use_counts(const Graph& graph) {
 }  // namespace
 
 Result<Datums> interpret(const Node& node, const Datums& inputs) {
-  static const RegionRunner runner = [](const Graph& region, Datums in) { return interpret(region, in); };
+  static const RegionRunner runner = [](const Graph& region, Datums in) {
+    return interpret(region, in);
+  };
   return interpret(node, inputs, runner);
 }
 
@@ -102,10 +117,12 @@ Result<Datums> interpret_decomposition(const Node& node, const Datums& inputs) {
 
 Result<Datums> interpret(const Graph& graph, const Datums& inputs) {
   if (inputs.size() != graph.inputs().size())
-    return invalid("graph {} takes {} inputs but {} are given", graph.name(), graph.inputs().size(), inputs.size());
+    return invalid("graph {} takes {} inputs but {} are given", graph.name(), graph.inputs().size(),
+                   inputs.size());
   Datums values(static_cast<std::size_t>(graph.num_value_ids()));
   std::vector<int> left = use_counts(graph);
-  for (std::size_t i = 0; i < inputs.size(); ++i) values[static_cast<std::size_t>(graph.inputs()[i]->id())] = inputs[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<std::size_t>(graph.inputs()[i]->id())] = inputs[i];
   const auto read = [&](const Value* v) -> Datum {
     if (v->is_constant()) return Datum(v->tensor());
     Datum& slot = values[static_cast<std::size_t>(v->id())];

@@ -15,8 +15,9 @@ Result<Datums> interpret(const Node& node, const Datums& inputs, const RegionRun
 Result<Datums> interpret_decomposition(const Node& node, const Datums& inputs);
 /// Outputs of a whole graph, node by node; values die after their last use.
 Result<Datums> interpret(const Graph& graph, const Datums& inputs);
-/// Evaluates a scalar expression over broadcast tensors, giving one tensor of the expression's type.
-/// `operations` is raised by one for each arithmetic operation on one element.
-Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, const Dims& out_dims, std::int64_t* operations = nullptr);
+/// Evaluates a scalar expression over broadcast tensors, giving one tensor of the expression's
+/// type. `operations` is raised by one for each arithmetic operation on one element.
+Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, const Dims& out_dims,
+                       std::int64_t* operations = nullptr);
 
 }  // namespace tenon::ops

@@ -22,7 +22,8 @@ OpPage is_inf() {
       .scalar = scalar,
       .gradient = none("boolean result"),
       .samples = {sample({{3}}).given(0, Tensor::vector<float>({1, -INFINITY, INFINITY})),
-                  sample({{4}}).all(DType::f16).range(-1, 1), sample({{3}}).with({{"detect_negative", false}}),
+                  sample({{4}}).all(DType::f16).range(-1, 1),
+                  sample({{3}}).with({{"detect_negative", false}}),
                   sample({{3}}).with({{"detect_positive", false}}),
                   sample({{3}}).with({{"detect_negative", false}, {"detect_positive", false}})},
   });

@@ -4,7 +4,9 @@
 namespace tenon::ops {
 namespace {
 
-Expr scalar(const Call& c, const Exprs& x) { return scalar::select(x[0] < 0, x[0] * c.real("alpha"), x[0]); }
+Expr scalar(const Call& c, const Exprs& x) {
+  return scalar::select(x[0] < 0, x[0] * c.real("alpha"), x[0]);
+}
 
 // dx = dy for x > 0, alpha dy at and below 0
 Values gradient(B g, const Call& c, const Values& dys) {
@@ -22,7 +24,8 @@ OpPage leaky_relu() {
       .attrs = {{"alpha", 0.01}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-2, 2).distinct(), sample({{2, 3}}).with({{"alpha", 0.1}}).distinct(),
+      .samples = {sample({{2, 3}}).range(-2, 2).distinct(),
+                  sample({{2, 3}}).with({{"alpha", 0.1}}).distinct(),
                   sample({{2, 4}}).all(DType::bf16).range(-1, 1)},
   });
 }

@@ -15,7 +15,8 @@ OpPage less() {
       .inputs = {{"a", kNumeric}, {"b", kNumeric}},
       .scalar = scalar,
       .gradient = none("boolean result"),
-      .samples = {sample({{2, 3}, {3}}), sample({{4}, {4}}).all(DType::u64).range(0, 9), rejects({{2}, {3}}, "do not broadcast")},
+      .samples = {sample({{2, 3}, {3}}), sample({{4}, {4}}).all(DType::u64).range(0, 9),
+                  rejects({{2}, {3}}, "do not broadcast")},
   });
 }
 

@@ -40,7 +40,9 @@ Dims broadcast_dims(std::span<const std::int64_t> a, std::span<const std::int64_
 
 /// An element whose bytes matter and nothing else; byte arrays may alias every type.
 template <int N>
-struct Bits { std::byte bytes[N]; };
+struct Bits {
+  std::byte bytes[N];
+};
 
 /// Calls f(T*) with a null pointer to a type that holds one element: std::string or Bits.
 template <class F>
@@ -55,10 +57,11 @@ decltype(auto) visit_storage(DType dtype, F&& f) {
   }
 }
 
-/// Copies elements: out[k] = x[source(at, k)] for each output position `at` with row-major number k;
-/// source < 0 leaves `fill` (a one-element tensor of x's type) or zero.
+/// Copies elements: out[k] = x[source(at, k)] for each output position `at` with row-major number
+/// k; source < 0 leaves `fill` (a one-element tensor of x's type) or zero.
 template <class Source>
-Tensor copy_elements(const Tensor& x, Dims out_dims, Source&& source, const Tensor* fill = nullptr) {
+Tensor copy_elements(const Tensor& x, Dims out_dims, Source&& source,
+                     const Tensor* fill = nullptr) {
   Tensor out(x.dtype(), std::move(out_dims));
   visit_storage(x.dtype(), [&]<class T>(T*) {
     const T* from = reinterpret_cast<const T*>(x.raw());
@@ -72,11 +75,12 @@ Tensor copy_elements(const Tensor& x, Dims out_dims, Source&& source, const Tens
   return out;
 }
 
-/// Copies `n` elements from position `at` of `from` to position `to_at` of `to` (same element type).
+/// Copies `n` elements from position `at` of `from` to position `to_at` of `to` (same element
+/// type).
 void copy_run(const Tensor& from, std::int64_t at, Tensor& to, std::int64_t to_at, std::int64_t n);
 
-/// A view made real: out[i0, i1, ...] = x[offset + i0 * strides[0] + i1 * strides[1] + ...], strides in
-/// elements. Runs of contiguous elements are copied whole.
+/// A view made real: out[i0, i1, ...] = x[offset + i0 * strides[0] + i1 * strides[1] + ...],
+/// strides in elements. Runs of contiguous elements are copied whole.
 Tensor copy_strided(const Tensor& x, Dims out_dims, Dims strides, std::int64_t offset = 0);
 
 /// Elements of a tensor in the widest type of their class, computed on, and written back rounded
@@ -84,13 +88,22 @@ Tensor copy_strided(const Tensor& x, Dims out_dims, Dims strides, std::int64_t o
 /// f is called as f(std::vector<W>...) -> std::vector<W> by the helpers below.
 template <class W>
 std::vector<W> wide(const Tensor& t) {
-  if constexpr (std::is_same_v<W, double>) return to_doubles(t);
-  else if constexpr (std::is_same_v<W, std::int64_t>) return to_int64s(t);
-  else return to_complexes(t);
+  if constexpr (std::is_same_v<W, double>)
+    return to_doubles(t);
+  else if constexpr (std::is_same_v<W, std::int64_t>)
+    return to_int64s(t);
+  else
+    return to_complexes(t);
 }
-inline Tensor narrow(const std::vector<double>& v, DType d, Dims dims) { return from_doubles(v, d, std::move(dims)); }
-inline Tensor narrow(const std::vector<std::int64_t>& v, DType d, Dims dims) { return from_int64s(v, d, std::move(dims)); }
-inline Tensor narrow(const std::vector<std::complex<double>>& v, DType d, Dims dims) { return from_complexes(v, d, std::move(dims)); }
+inline Tensor narrow(const std::vector<double>& v, DType d, Dims dims) {
+  return from_doubles(v, d, std::move(dims));
+}
+inline Tensor narrow(const std::vector<std::int64_t>& v, DType d, Dims dims) {
+  return from_int64s(v, d, std::move(dims));
+}
+inline Tensor narrow(const std::vector<std::complex<double>>& v, DType d, Dims dims) {
+  return from_complexes(v, d, std::move(dims));
+}
 
 /// Calls f(W{}) with the wide type of `dtype`: double, int64 or complex double.
 template <class F>
@@ -98,8 +111,11 @@ decltype(auto) visit_wide(DType dtype, F&& f) {
   switch (class_of(dtype)) {
     case DTypeClass::floating: return f(double{});
     case DTypeClass::complex: return f(std::complex<double>{});
-    case DTypeClass::none: case DTypeClass::string: TENON_CHECK(false, "{} is not numeric", name(dtype)); break;
-    case DTypeClass::signed_integer: case DTypeClass::unsigned_integer: case DTypeClass::boolean: break;
+    case DTypeClass::none:
+    case DTypeClass::string: TENON_CHECK(false, "{} is not numeric", name(dtype)); break;
+    case DTypeClass::signed_integer:
+    case DTypeClass::unsigned_integer:
+    case DTypeClass::boolean: break;
   }
   return f(std::int64_t{});
 }

@@ -5,7 +5,8 @@ namespace tenon::ops {
 namespace {
 
 Expr scalar(const Call&, const Exprs& x) {
-  const Expr softplus = scalar::max(x[0], scalar::like(x[0], 0)) + scalar::log1p(scalar::exp(-scalar::abs(x[0])));
+  const Expr softplus =
+      scalar::max(x[0], scalar::like(x[0], 0)) + scalar::log1p(scalar::exp(-scalar::abs(x[0])));
   return x[0] * scalar::tanh(softplus);
 }
 

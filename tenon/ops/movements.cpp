@@ -24,14 +24,19 @@ std::optional<std::int64_t> known_length(const Call& c, int i) {
 
 std::vector<std::string> axis_names(int ndim, const std::vector<int>& whole) {
   std::vector<std::string> names;
-  for (int i = 0; i < ndim; ++i) names.push_back(std::find(whole.begin(), whole.end(), i) == whole.end() ? fmt::format("d{}", i) : "");
+  for (int i = 0; i < ndim; ++i)
+    names.push_back(std::find(whole.begin(), whole.end(), i) == whole.end() ? fmt::format("d{}", i)
+                                                                            : "");
   return names;
 }
 
 Factors all_whole(const Call& c) {
-  const auto whole = [](const Type& t) { return std::vector<std::string>(static_cast<std::size_t>(t.ranked() ? t.ndim() : 0), ""); };
+  const auto whole = [](const Type& t) {
+    return std::vector<std::string>(static_cast<std::size_t>(t.ranked() ? t.ndim() : 0), "");
+  };
   Factors f;
-  for (int i = 0; i < c.num_inputs(); ++i) f.inputs.push_back(c.has(i) ? whole(c.in(i)) : std::vector<std::string>());
+  for (int i = 0; i < c.num_inputs(); ++i)
+    f.inputs.push_back(c.has(i) ? whole(c.in(i)) : std::vector<std::string>());
   for (int i = 0; i < c.num_outputs(); ++i) f.outputs.push_back(whole(c.out(i)));
   return f;
 }
@@ -48,7 +53,8 @@ Value* iota_along(B g, Value* size, int axis, int ndim) {
   Value* iota = g.range(scalar(0), g.reshape(size, g.ints({})), scalar(1));
   std::vector<std::int64_t> shape(static_cast<std::size_t>(ndim), 1);
   if (ndim > 0) shape[static_cast<std::size_t>(axis)] = -1;
-  if (auto n = iota->type().ranked() ? iota->type().dim(0).known() : std::nullopt; n && ndim > 0) shape[static_cast<std::size_t>(axis)] = *n;
+  if (auto n = iota->type().ranked() ? iota->type().dim(0).known() : std::nullopt; n && ndim > 0)
+    shape[static_cast<std::size_t>(axis)] = *n;
   return g.reshape(iota, g.ints(shape), Attrs{{"allow_zero", true}});
 }
 

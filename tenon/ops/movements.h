@@ -30,12 +30,12 @@ std::optional<std::int64_t> known_length(const Call& c, int i);
 std::vector<std::string> axis_names(int ndim, const std::vector<int>& whole = {});
 /// Every axis of every tensor stays whole.
 Factors all_whole(const Call& c);
-/// The axes of input 0 go through to every output one to one, but for those in `whole`; other inputs
-/// stay whole.
+/// The axes of input 0 go through to every output one to one, but for those in `whole`; other
+/// inputs stay whole.
 Factors axes_through(const Call& c, const std::vector<int>& whole);
 
-/// 0, 1, ... size - 1 along `axis` of a tensor of `ndim` dims whose other sizes are 1 (i64); `size` is
-/// a 1-d value of one element.
+/// 0, 1, ... size - 1 along `axis` of a tensor of `ndim` dims whose other sizes are 1 (i64); `size`
+/// is a 1-d value of one element.
 Value* iota_along(B g, Value* size, int axis, int ndim);
 /// The size of one axis of x, as a 1-d value of one element.
 Value* size_of_axis(B g, Value* x, int axis);

@@ -27,7 +27,8 @@ std::vector<double> cumulative(std::vector<double> row) {
 // y[b, s] = the class whose part of the running sum u falls into
 Result<Datums> eval(const EvalCall& e) {
   const auto x = to_doubles(e.in(0));
-  const std::int64_t batch = e.in(0).dim(0), num_classes = e.in(0).dim(1), size = e.call.integer("sample_size");
+  const std::int64_t batch = e.in(0).dim(0), num_classes = e.in(0).dim(1),
+                     size = e.call.integer("sample_size");
   std::vector<std::int64_t> out;
   for (std::int64_t b = 0; b < batch; ++b) {
     const auto row = x.begin() + b * num_classes;
@@ -42,25 +43,29 @@ Result<Datums> eval(const EvalCall& e) {
 }
 
 Cost cost(const Call& c) {
-  return {c.in(0).count() * Dim(2) + c.out(0).count() * (Dim(20) + c.in(0).dim(1)), c.bytes_in(), c.bytes_out()};
+  return {c.in(0).count() * Dim(2) + c.out(0).count() * (Dim(20) + c.in(0).dim(1)), c.bytes_in(),
+          c.bytes_out()};
 }
 
 }  // namespace
 
 OpPage multinomial() {
-  return {.name = "multinomial",
-          .doc = "y[b, s] = a class, drawn with probability e^x[b, class] / sum of e^x[b]",
-          .inputs = {{"x", kFloat}, key_input()},
-          .attrs = {{"sample_size", 1}, {"dtype", DType::i32}, {"seed", 0}},
-          .traits = {Trait::random},
-          .infer = infer,
-          .eval = eval,
-          .decompose = none("core"),
-          .gradient = none("integer result"),
-          .cost = cost,
-          .sharding = factors("b _, -> b _"),
-          .samples = {sample({{2, 3}}), sample({{4, 5}}).with({{"sample_size", 6}, {"dtype", DType::i64}, {"seed", 2}}),
-                      sample({{2, 3}, {}}).given(1, Tensor::scalar<std::int64_t>(5)), rejects({{3}}, "[batch, classes]"), rejects({{2, 0}}, "a class to draw")}};
+  return {
+      .name = "multinomial",
+      .doc = "y[b, s] = a class, drawn with probability e^x[b, class] / sum of e^x[b]",
+      .inputs = {{"x", kFloat}, key_input()},
+      .attrs = {{"sample_size", 1}, {"dtype", DType::i32}, {"seed", 0}},
+      .traits = {Trait::random},
+      .infer = infer,
+      .eval = eval,
+      .decompose = none("core"),
+      .gradient = none("integer result"),
+      .cost = cost,
+      .sharding = factors("b _, -> b _"),
+      .samples = {sample({{2, 3}}),
+                  sample({{4, 5}}).with({{"sample_size", 6}, {"dtype", DType::i64}, {"seed", 2}}),
+                  sample({{2, 3}, {}}).given(1, Tensor::scalar<std::int64_t>(5)),
+                  rejects({{3}}, "[batch, classes]"), rejects({{2, 0}}, "a class to draw")}};
 }
 
 }  // namespace tenon::ops

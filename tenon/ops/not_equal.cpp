@@ -16,7 +16,8 @@ OpPage not_equal() {
       .scalar = scalar,
       .gradient = none("boolean result"),
       .samples = {sample({{2, 3}, {3}}), sample({{4}, {4}}).all(DType::i32).range(0, 2),
-                  sample({{4}, {}}).all(DType::boolean).range(0, 1), rejects({{2}, {3}}, "do not broadcast")},
+                  sample({{4}, {}}).all(DType::boolean).range(0, 1),
+                  rejects({{2}, {3}}, "do not broadcast")},
       .traits = {Trait::commutative},
   });
 }

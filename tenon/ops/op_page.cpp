@@ -11,11 +11,16 @@ std::optional<std::vector<std::int64_t>> stretched_axes(const Shape& x, const Sh
   std::vector<std::int64_t> axes;
   const std::size_t shift = x.size() - like.size();
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (i < shift) { axes.push_back(static_cast<std::int64_t>(i)); continue; }
+    if (i < shift) {
+      axes.push_back(static_cast<std::int64_t>(i));
+      continue;
+    }
     const Dim& small = like[i - shift];
     if (x[i] == small) continue;
-    if (small == Dim(1)) axes.push_back(static_cast<std::int64_t>(i));
-    else if (!small.is_constant()) return std::nullopt;
+    if (small == Dim(1))
+      axes.push_back(static_cast<std::int64_t>(i));
+    else if (!small.is_constant())
+      return std::nullopt;
   }
   return axes;
 }
@@ -23,7 +28,8 @@ std::optional<std::vector<std::int64_t>> stretched_axes(const Shape& x, const Sh
 // The same where only the data tell which axes those are: the ones whose sizes differ.
 Value* sum_where_sizes_differ(B g, Value* x, Value* like) {
   const auto added = static_cast<std::size_t>(x->type().ndim() - like->type().ndim());
-  Value* wanted = g.concat(g.ints(std::vector<std::int64_t>(added, 1)), g.shape(like), Attrs{{"axis", 0}});
+  Value* wanted =
+      g.concat(g.ints(std::vector<std::int64_t>(added, 1)), g.shape(like), Attrs{{"axis", 0}});
   Value* axes = g.reshape(g.non_zero(g.not_equal(g.shape(x), wanted)), g.ints({-1}));
   return g.reduce_sum(x, axes, Attrs{{"noop_with_empty_axes", true}});
 }
@@ -44,7 +50,10 @@ Value* B::dims_value(const Shape& wanted, Value* source) {
   if (auto known = constant_dims(wanted)) return ints(*known);
   Values parts;
   for (const Dim& d : wanted) {
-    if (d.is_constant()) { parts.push_back(ints({d.value()})); continue; }
+    if (d.is_constant()) {
+      parts.push_back(ints({d.value()}));
+      continue;
+    }
     const Shape& have = source->type().shape();
     std::size_t at = 0;
     while (at < have.size() && !(have[at] == d)) ++at;
@@ -57,14 +66,19 @@ Value* B::dims_value(const Shape& wanted, Value* source) {
   return concat(parts, Attrs{{"axis", 0}});
 }
 
-Value* B::reshape_to(Value* x, const Shape& wanted) { return reshape(x, dims_value(wanted, x), Attrs{{"allow_zero", true}}); }
+Value* B::reshape_to(Value* x, const Shape& wanted) {
+  return reshape(x, dims_value(wanted, x), Attrs{{"allow_zero", true}});
+}
 
 Result<Types> infer_elementwise(const Call& c) {
   Exprs x;
   Shape shape;
   bool ranked = true;
   for (int i = 0; i < c.num_inputs(); ++i) {
-    if (!c.has(i)) { x.emplace_back(); continue; }
+    if (!c.has(i)) {
+      x.emplace_back();
+      continue;
+    }
     x.push_back(Expr::input(i, c.in(i).dtype()));
     ranked = ranked && c.in(i).ranked();
     if (ranked) shape = TENON_TRY(broadcast(shape, c.in(i).shape()));
@@ -75,8 +89,10 @@ Result<Types> infer_elementwise(const Call& c) {
 
 Cost cost_elementwise(const Call& c) {
   Exprs x;
-  for (int i = 0; i < c.num_inputs(); ++i) x.push_back(c.has(i) ? Expr::input(i, c.in(i).dtype()) : Expr());
-  return {c.out(0).count() * Dim(c.op().scalar(c, x).num_operations()), c.bytes_in(), c.bytes_out()};
+  for (int i = 0; i < c.num_inputs(); ++i)
+    x.push_back(c.has(i) ? Expr::input(i, c.in(i).dtype()) : Expr());
+  return {c.out(0).count() * Dim(c.op().scalar(c, x).num_operations()), c.bytes_in(),
+          c.bytes_out()};
 }
 
 Result<Factors> sharding_elementwise(const Call& c) { return factors("... -> ...").resolve(c); }
@@ -107,8 +123,14 @@ Cost cost_of_decomposition(const Call& c) {
   GraphBuilder builder(graph, table());
   Values inputs;
   for (int i = 0; i < c.num_inputs(); ++i) {
-    if (!c.has(i)) { inputs.push_back(nullptr); continue; }
-    if (auto known = c.constant(i)) { inputs.push_back(builder.constant(*known)); continue; }
+    if (!c.has(i)) {
+      inputs.push_back(nullptr);
+      continue;
+    }
+    if (auto known = c.constant(i)) {
+      inputs.push_back(builder.constant(*known));
+      continue;
+    }
     inputs.push_back(graph.add_input(fmt::format("x{}", i), c.in(i)));
     if (auto d = c.dims(i)) inputs.back()->set_contents(*d);
   }

@@ -17,13 +17,17 @@ Values gradient(B g, const Call&, const Values& dys) { return {g.optional_get_el
 }  // namespace
 
 OpPage optional() {
-  OpPage p = sequence_page("optional", "x as an optional, or without x an absent optional of `type` (\"f32[2, N]\", \"seq(i64[...])\")");
+  OpPage p = sequence_page("optional",
+                           "x as an optional, or without x an absent optional of `type` (\"f32[2, "
+                           "N]\", \"seq(i64[...])\")");
   p.inputs = {{"x", kAny, "T", Arity::maybe, Holds::anything}};
   p.attrs = {AttrSpec::optional("type", Attr::Kind::text)};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
-  p.samples = {sample({{2, 3}}), sample({{}}).sequence(0, {Tensor::zeros(DType::f32, {2})}), sample({{}}).absent(0).with({{"type", "f32[2]"}}), rejects({{}}, "x or type is given").absent(0)};
+  p.samples = {sample({{2, 3}}), sample({{}}).sequence(0, {Tensor::zeros(DType::f32, {2})}),
+               sample({{}}).absent(0).with({{"type", "f32[2]"}}),
+               rejects({{}}, "x or type is given").absent(0)};
   return p;
 }
 

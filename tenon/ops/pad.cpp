@@ -22,37 +22,53 @@ Result<std::optional<std::vector<int>>> padded_axes(const Call& c, int ndim) {
 Result<Types> infer(const Call& c) {
   const Type& x = c.in(0);
   const std::string& mode = c.text("mode");
-  TENON_EXPECT(mode == "constant" || mode == "edge" || mode == "reflect" || mode == "wrap", "mode is constant, edge, reflect or wrap");
+  TENON_EXPECT(mode == "constant" || mode == "edge" || mode == "reflect" || mode == "wrap",
+               "mode is constant, edge, reflect or wrap");
   if (!x.ranked()) return Types{Type::unranked(x.dtype())};
   auto axes = TENON_TRY(padded_axes(c, x.ndim()));
   auto pads = c.dims(1);
   if (!axes || (!pads && !c.has(3))) return Types{x.with_shape(unknown_shape(c, x.ndim()))};
   const std::size_t n = axes->size();
-  if (auto length = known_length(c, 1)) TENON_EXPECT(*length == static_cast<std::int64_t>(2 * n), "pads has two numbers for each axis", x, c.in(1));
+  if (auto length = known_length(c, 1))
+    TENON_EXPECT(*length == static_cast<std::int64_t>(2 * n), "pads has two numbers for each axis",
+                 x, c.in(1));
   Type out = x;
   for (std::size_t i = 0; i < n; ++i) {
     const int a = (*axes)[i];
-    out = out.with_dim(a, pads ? x.dim(a) + (*pads)[i] + (*pads)[i + n] : c.fresh_dim(fmt::format("d{}", a)));
-    TENON_EXPECT(at_least(out.dim(a), 0) != Truth::no, "a negative margin cuts no more than there is", x);
+    out = out.with_dim(
+        a, pads ? x.dim(a) + (*pads)[i] + (*pads)[i + n] : c.fresh_dim(fmt::format("d{}", a)));
+    TENON_EXPECT(at_least(out.dim(a), 0) != Truth::no,
+                 "a negative margin cuts no more than there is", x);
   }
   return Types{out};
 }
 
 // The position that output position 0, 1, ... of one axis reads; -1 is the fill value.
-std::vector<std::int64_t> positions(std::int64_t size, std::int64_t begin, std::int64_t end, const std::string& mode) {
+std::vector<std::int64_t> positions(std::int64_t size, std::int64_t begin, std::int64_t end,
+                                    const std::string& mode) {
   std::vector<std::int64_t> from;
   const std::int64_t period = mode == "wrap" ? size : std::max<std::int64_t>(1, 2 * (size - 1));
   for (std::int64_t p = -begin; p < size + end; ++p) {
-    if (p >= 0 && p < size) { from.push_back(p); continue; }
-    if (mode == "constant" || size == 0) { from.push_back(-1); continue; }
-    if (mode == "edge") { from.push_back(std::clamp<std::int64_t>(p, 0, size - 1)); continue; }
+    if (p >= 0 && p < size) {
+      from.push_back(p);
+      continue;
+    }
+    if (mode == "constant" || size == 0) {
+      from.push_back(-1);
+      continue;
+    }
+    if (mode == "edge") {
+      from.push_back(std::clamp<std::int64_t>(p, 0, size - 1));
+      continue;
+    }
     const std::int64_t turn = (p % period + period) % period;
     from.push_back(mode == "wrap" || turn < size ? turn : period - turn);
   }
   return from;
 }
 
-Tensor read_at(const Tensor& x, const std::vector<std::vector<std::int64_t>>& from, const Tensor* fill) {
+Tensor read_at(const Tensor& x, const std::vector<std::vector<std::int64_t>>& from,
+               const Tensor* fill) {
   Dims dims;
   for (const auto& f : from) dims.push_back(static_cast<std::int64_t>(f.size()));
   Tensor out(x.dtype(), dims);
@@ -86,7 +102,8 @@ Result<Datums> eval(const EvalCall& e) {
     end[static_cast<std::size_t>(axes[i])] = pads[i + axes.size()];
   }
   std::vector<std::vector<std::int64_t>> from;
-  for (std::size_t i = 0; i < begin.size(); ++i) from.push_back(positions(x.dims()[i], begin[i], end[i], mode));
+  for (std::size_t i = 0; i < begin.size(); ++i)
+    from.push_back(positions(x.dims()[i], begin[i], end[i], mode));
   return Datums{Datum(read_at(x, from, e.has(2) ? &e.in(2) : nullptr))};
 }
 
@@ -96,7 +113,10 @@ Values gradient_of_constant(B g, const Call& c, Value* dy) {
   Value* back = g.neg(c.value(1));
   Value* dx = c.has(3) ? g.pad(dy, back, nullptr, c.value(3)) : g.pad(dy, back);
   Value* dvalue = nullptr;
-  if (c.has(2)) dvalue = g.reshape_like(g.sub(g.reduce_sum(dy, Attrs{{"keepdims", false}}), g.reduce_sum(dx, Attrs{{"keepdims", false}})), c.value(2));
+  if (c.has(2))
+    dvalue = g.reshape_like(g.sub(g.reduce_sum(dy, Attrs{{"keepdims", false}}),
+                                  g.reduce_sum(dx, Attrs{{"keepdims", false}})),
+                            c.value(2));
   return {dx, dvalue, nullptr, nullptr};
 }
 
@@ -109,7 +129,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   }
   auto axes = padded_axes(c, c.in(0).ndim());
   if (!axes.ok() || !*axes) {
-    g.builder().fail(unsupported("pad: the gradient of mode {} needs axes that are known", c.text("mode")));
+    g.builder().fail(
+        unsupported("pad: the gradient of mode {} needs axes that are known", c.text("mode")));
     return {nullptr};
   }
   const auto n = static_cast<std::int64_t>((*axes)->size());
@@ -119,7 +140,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
     Value *size = size_of_axis(g, c.value(0), axis), *margins = g.gather(pads, g.ints({i, i + n}));
     Value* from = g.pad(iota_along(g, size, 0, 1), margins, Attrs{{"mode", c.text("mode")}});
     Values sizes;
-    for (int k = 0; k < c.in(0).ndim(); ++k) sizes.push_back(k == axis ? size : size_of_axis(g, dx, k));
+    for (int k = 0; k < c.in(0).ndim(); ++k)
+      sizes.push_back(k == axis ? size : size_of_axis(g, dx, k));
     dx = g.gather_adjoint(dx, from, g.concat(sizes, Attrs{{"axis", 0}}), Attrs{{"axis", axis}});
   }
   return {dx, nullptr, nullptr, nullptr};
@@ -141,21 +163,30 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage pad() {
-  OpPage p = movement("pad",
-                      "x with margins: pads holds the sizes before each of `axes` (all by default), then those after; negative sizes cut off. mode constant fills with `value` "
-                      "(zero by default), edge repeats the border, reflect mirrors at it without repeating it, wrap continues from the other side");
+  OpPage p =
+      movement("pad",
+               "x with margins: pads holds the sizes before each of `axes` (all by default), then "
+               "those after; negative sizes cut off. mode constant fills with `value` "
+               "(zero by default), edge repeats the border, reflect mirrors at it without "
+               "repeating it, wrap continues from the other side");
   p.inputs = {{"x", kAny}, {"pads", kIndex, "I"}, maybe("value", kAny), maybe("axes", kIndex, "A")};
   p.attrs = {{"mode", "constant"}};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{2, 3}, {4}}).known(1, i64s({0, 2, 1, 0})), sample({{4, 3}, {4}, {}}).known(1, i64s({0, 1, 0, 2})),
-               sample({{2, 4}, {4}, {}}).known(1, i64s({1, -1, 0, -2})), sample({{2, 4, 3}, {2}, {}, {1}}).known(1, i64s({1, 2})).absent(2).known(3, i64s({-2})),
-               sample({{2, 3}, {4}}).known(1, i64s({1, 2, 0, 2})).with({{"mode", "reflect"}}), sample({{2, 3}, {4}}).known(1, i64s({1, 2, 0, 2})).with({{"mode", "edge"}}),
-               sample({{2, 3}, {4}}).known(1, i64s({3, 2, 0, 4})).with({{"mode", "wrap"}}), sample({{3}, {2}}).given(1, i64s({5, 4})).with({{"mode", "reflect"}}),
-               rejects({{2, 3}, {3}}, "two numbers for each axis").known(1, i64s({1, 1, 1})), rejects({{2}, {2}}, "mode is constant").known(1, i64s({1, 1})).with({{"mode", "mirror"}}),
-               rejects({{2}, {2}}, "no more than there is").known(1, i64s({-2, -1}))};
+  p.samples = {
+      sample({{2, 3}, {4}}).known(1, i64s({0, 2, 1, 0})),
+      sample({{4, 3}, {4}, {}}).known(1, i64s({0, 1, 0, 2})),
+      sample({{2, 4}, {4}, {}}).known(1, i64s({1, -1, 0, -2})),
+      sample({{2, 4, 3}, {2}, {}, {1}}).known(1, i64s({1, 2})).absent(2).known(3, i64s({-2})),
+      sample({{2, 3}, {4}}).known(1, i64s({1, 2, 0, 2})).with({{"mode", "reflect"}}),
+      sample({{2, 3}, {4}}).known(1, i64s({1, 2, 0, 2})).with({{"mode", "edge"}}),
+      sample({{2, 3}, {4}}).known(1, i64s({3, 2, 0, 4})).with({{"mode", "wrap"}}),
+      sample({{3}, {2}}).given(1, i64s({5, 4})).with({{"mode", "reflect"}}),
+      rejects({{2, 3}, {3}}, "two numbers for each axis").known(1, i64s({1, 1, 1})),
+      rejects({{2}, {2}}, "mode is constant").known(1, i64s({1, 1})).with({{"mode", "mirror"}}),
+      rejects({{2}, {2}}, "no more than there is").known(1, i64s({-2, -1}))};
   return p;
 }
 

@@ -10,7 +10,8 @@ Result<Types> infer(const Call& c) {
   if (!x.ranked() || !slope.ranked()) return Types{x};
   TENON_EXPECT(slope.ndim() <= x.ndim(), "slope.ndim <= x.ndim", x, slope);
   for (int i = 1; i <= slope.ndim(); ++i)
-    if (!(slope.dim(-i) == Dim(1))) TENON_EXPECT_SAME(slope.dim(-i), x.dim(-i), "slope.dim == x.dim");
+    if (!(slope.dim(-i) == Dim(1)))
+      TENON_EXPECT_SAME(slope.dim(-i), x.dim(-i), "slope.dim == x.dim");
   return Types{x};
 }
 
@@ -32,8 +33,9 @@ OpPage prelu() {
       .inputs = {{"x", kNumeric}, {"slope", kNumeric}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}, {2, 3}}).distinct(), sample({{2, 3, 4}, {3, 1}}).distinct(), sample({{4}, {}}).distinct(),
-                  sample({{4}, {4}}).all(DType::i32).range(-9, 9), rejects({{2, 3}, {4}}, "slope.dim is 4 but x.dim is 3"),
+      .samples = {sample({{2, 3}, {2, 3}}).distinct(), sample({{2, 3, 4}, {3, 1}}).distinct(),
+                  sample({{4}, {}}).distinct(), sample({{4}, {4}}).all(DType::i32).range(-9, 9),
+                  rejects({{2, 3}, {4}}, "slope.dim is 4 but x.dim is 3"),
                   rejects({{3}, {2, 3}}, "slope.ndim <= x.ndim")},
   });
   p.infer = infer;

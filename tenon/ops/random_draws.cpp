@@ -9,10 +9,13 @@ namespace {
 // The seed chooses the generator, the key its stream.
 CounterRandom generator(const EvalCall& e, int key_input) {
   const std::int64_t key = e.has(key_input) ? integers(e.in(key_input)).at(0) : 0;
-  return CounterRandom(static_cast<std::uint64_t>(e.call.integer("seed")), static_cast<std::uint64_t>(key));
+  return CounterRandom(static_cast<std::uint64_t>(e.call.integer("seed")),
+                       static_cast<std::uint64_t>(key));
 }
 
-DType type_of_like(const Call& c) { return c.has_attr("dtype") ? c.dtype("dtype") : c.in(0).dtype(); }
+DType type_of_like(const Call& c) {
+  return c.has_attr("dtype") ? c.dtype("dtype") : c.in(0).dtype();
+}
 
 Result<Types> infer_like(const Call& c) {
   const DType dtype = type_of_like(c);
@@ -36,10 +39,13 @@ Tensor draw(const EvalCall& e, int key_input, Distribution distribution, DType d
   const double width = is_normal ? e.call.real("scale") : e.call.real("high") - start;
   CounterRandom random = generator(e, key_input);
   std::vector<double> out(static_cast<std::size_t>(num_elements(dims)));
-  for (std::size_t k = 0; k < out.size(); ++k) {  // f32 and smaller: one number each, as fill_uniform gives them
+  for (std::size_t k = 0; k < out.size();
+       ++k) {  // f32 and smaller: one number each, as fill_uniform gives them
     const bool takes_two = is_normal || dtype == DType::f64;
     random.seek(takes_two ? 2 * k : k);
-    out[k] = start + width * (is_normal ? random.normal() : takes_two ? random.uniform_double() : static_cast<double>(random.uniform()));
+    out[k] = start + width * (is_normal   ? random.normal()
+                              : takes_two ? random.uniform_double()
+                                          : static_cast<double>(random.uniform()));
   }
   return from_doubles(out, dtype, std::move(dims));
 }
@@ -95,12 +101,16 @@ OpPage draw_like(std::string_view name, std::string_view doc, Distribution distr
   p.attrs.push_back(AttrSpec::optional("dtype", Attr::Kind::dtype));
   p.infer = infer_like;
   p.eval = [distribution](const EvalCall& e) {
-    return Result<Datums>(Datums{Datum(draw(e, 1, distribution, type_of_like(e.call), e.in(0).dims()))});
+    return Result<Datums>(
+        Datums{Datum(draw(e, 1, distribution, type_of_like(e.call), e.in(0).dims()))});
   };
   // y depends on x's shape only
-  p.gradient = [](Builder&, const Call& c, const Values&) { return Values(static_cast<std::size_t>(c.num_inputs()), nullptr); };
+  p.gradient = [](Builder&, const Call& c, const Values&) {
+    return Values(static_cast<std::size_t>(c.num_inputs()), nullptr);
+  };
   p.sharding = sharding_elementwise;
-  p.samples = {sample({{2, 3}}), sample({{2, 4}}).all(DType::i32).with({{"dtype", DType::f16}, {"seed", 7}}),
+  p.samples = {sample({{2, 3}}),
+               sample({{2, 4}}).all(DType::i32).with({{"dtype", DType::f16}, {"seed", 7}}),
                sample({{4}, {}}).given(1, Tensor::scalar<std::int64_t>(5)), sample({{0}}),
                rejects({{2}}, "numbers of i32").with({{"dtype", DType::i32}})};
   return p;
@@ -112,13 +122,18 @@ OpPage draw_shaped(std::string_view name, std::string_view doc, Distribution dis
   p.attrs.push_back(AttrSpec::required("shape", Attr::Kind::integers));
   p.attrs.emplace_back("dtype", DType::f32);
   p.infer = infer_shaped;
-  p.decompose = [distribution](B g, const Call& c) { return Values{draw_through_like(g, c, distribution)}; };
+  p.decompose = [distribution](B g, const Call& c) {
+    return Values{draw_through_like(g, c, distribution)};
+  };
   p.gradient = none("no input is a real number");
   p.cost = cost_of_decomposition;
   p.sharding = sharding_shaped;
   const auto shape = [](std::vector<std::int64_t> v) { return Attr(std::move(v)); };
-  p.samples = {sample({}).with({{"shape", shape({2, 3})}}), sample({}).with({{"shape", shape({})}, {"dtype", DType::f64}, {"seed", 3}}),
-               sample({{}}).given(0, Tensor::scalar<std::int64_t>(5)).with({{"shape", shape({4})}, {"dtype", DType::bf16}}),
+  p.samples = {sample({}).with({{"shape", shape({2, 3})}}),
+               sample({}).with({{"shape", shape({})}, {"dtype", DType::f64}, {"seed", 3}}),
+               sample({{}})
+                   .given(0, Tensor::scalar<std::int64_t>(5))
+                   .with({{"shape", shape({4})}, {"dtype", DType::bf16}}),
                rejects({}, "size of the shape is -1").with({{"shape", shape({2, -1})}})};
   return p;
 }

@@ -1,5 +1,5 @@
-// Shared by the random pages. Number k of a call depends on the attribute `seed`, the optional input
-// `key` and k alone, so that any split, order or repetition of the work gives the same bits.
+// Shared by the random pages. Number k of a call depends on the attribute `seed`, the optional
+// input `key` and k alone, so that any split, order or repetition of the work gives the same bits.
 #pragma once
 
 #include "tenon/ops/op_page.h"

@@ -4,7 +4,10 @@
 namespace tenon::ops {
 
 OpPage random_normal() {
-  return draw_shaped("random_normal", "numbers of `shape`, normally distributed, with a mean and a standard deviation (scale)", Distribution::normal);
+  return draw_shaped(
+      "random_normal",
+      "numbers of `shape`, normally distributed, with a mean and a standard deviation (scale)",
+      Distribution::normal);
 }
 
 }  // namespace tenon::ops

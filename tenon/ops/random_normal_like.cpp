@@ -4,7 +4,10 @@
 namespace tenon::ops {
 
 OpPage random_normal_like() {
-  return draw_like("random_normal_like", "numbers of x's shape, normally distributed, with a mean and a standard deviation (scale)", Distribution::normal);
+  return draw_like(
+      "random_normal_like",
+      "numbers of x's shape, normally distributed, with a mean and a standard deviation (scale)",
+      Distribution::normal);
 }
 
 }  // namespace tenon::ops

@@ -4,7 +4,8 @@
 namespace tenon::ops {
 
 OpPage random_uniform() {
-  return draw_shaped("random_uniform", "numbers of `shape`, evenly spread over [low, high)", Distribution::uniform);
+  return draw_shaped("random_uniform", "numbers of `shape`, evenly spread over [low, high)",
+                     Distribution::uniform);
 }
 
 }  // namespace tenon::ops

@@ -4,7 +4,8 @@
 namespace tenon::ops {
 
 OpPage random_uniform_like() {
-  return draw_like("random_uniform_like", "numbers of x's shape, evenly spread over [low, high)", Distribution::uniform);
+  return draw_like("random_uniform_like", "numbers of x's shape, evenly spread over [low, high)",
+                   Distribution::uniform);
 }
 
 }  // namespace tenon::ops

@@ -4,7 +4,8 @@
 namespace tenon::ops {
 namespace {
 
-// m + log(sum e^(x - m)) with m the largest x, or 0 where that is infinite: an infinity less itself is NaN
+// m + log(sum e^(x - m)) with m the largest x, or 0 where that is infinite: an infinity less itself
+// is NaN
 Values decompose(B g, const Call& c) {
   Value *x = widened(g, c.value(0)), *zero = g.number(0, x);
   Attrs kept = c.node().attrs();
@@ -27,17 +28,25 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }  // namespace
 
 OpPage reduce_log_sum_exp() {
-  OpPage p = reduction("reduce_log_sum_exp",
-                       "logarithm of the sum of e^x over `axes` (all without them), without overflow, small "
-                       "floats summed in f32; over nothing -infinity; of integers the integer part", kNumeric, "");
+  OpPage p = reduction(
+      "reduce_log_sum_exp",
+      "logarithm of the sum of e^x over `axes` (all without them), without overflow, small "
+      "floats summed in f32; over nothing -infinity; of integers the integer part",
+      kNumeric, "");
   p.decompose = decompose;
   p.gradient = gradient;
   p.cost = cost_of_decomposition;
-  p.samples = {sample({{2, 3, 4}}), sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
-               sample({{2, 3, 4}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})).with({{"keepdims", false}}),
+  p.samples = {sample({{2, 3, 4}}),
+               sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
+               sample({{2, 3, 4}, {2}})
+                   .known(1, Tensor::vector<std::int64_t>({-1, 0}))
+                   .with({{"keepdims", false}}),
                sample({{2, 3}}).with({{"noop_with_empty_axes", true}}),
-               sample({{3, 0}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).without_gradient("no element"),
-               sample({{5}}).all(DType::i32).range(1, 9), sample({{4}}).range(500, 900).without_gradient("steep"),
+               sample({{3, 0}, {1}})
+                   .known(1, Tensor::vector<std::int64_t>({1}))
+                   .without_gradient("no element"),
+               sample({{5}}).all(DType::i32).range(1, 9),
+               sample({{4}}).range(500, 900).without_gradient("steep"),
                sample({{4}}).all(DType::f16)};
   return p;
 }

@@ -21,17 +21,25 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }  // namespace
 
 OpPage reduce_mean() {
-  OpPage p = reduction("reduce_mean",
-                       "average over `axes` (all without them), small floats summed in f32; integers "
-                       "truncate toward zero; over nothing NaN, of integers 0", kNumeric, "");
+  OpPage p =
+      reduction("reduce_mean",
+                "average over `axes` (all without them), small floats summed in f32; integers "
+                "truncate toward zero; over nothing NaN, of integers 0",
+                kNumeric, "");
   p.decompose = decompose;
   p.gradient = gradient;
   p.cost = cost_of_decomposition;
-  p.samples = {sample({{2, 3, 4}}), sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
-               sample({{2, 3, 4}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})).with({{"keepdims", false}}),
+  p.samples = {sample({{2, 3, 4}}),
+               sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
+               sample({{2, 3, 4}, {2}})
+                   .known(1, Tensor::vector<std::int64_t>({-1, 0}))
+                   .with({{"keepdims", false}}),
                sample({{2, 3}}).with({{"noop_with_empty_axes", true}}),
-               sample({{3, 0}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).without_gradient("no element"),
-               sample({{5}}).all(DType::i32).range(-9, 9), sample({{2, 4}}).all(DType::bf16)};
+               sample({{3, 0}, {1}})
+                   .known(1, Tensor::vector<std::int64_t>({1}))
+                   .without_gradient("no element"),
+               sample({{5}}).all(DType::i32).range(-9, 9),
+               sample({{2, 4}}).all(DType::bf16)};
   return p;
 }
 

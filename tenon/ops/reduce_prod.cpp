@@ -41,15 +41,23 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }  // namespace
 
 OpPage reduce_prod() {
-  OpPage p = reduction("reduce_prod", "product over `axes` (all without them); an empty product is 1", kNumeric, "prod");
+  OpPage p =
+      reduction("reduce_prod", "product over `axes` (all without them); an empty product is 1",
+                kNumeric, "prod");
   p.eval = eval;
   p.decompose = none("core");
   p.gradient = gradient;
-  p.samples = {sample({{2, 3, 4}}), sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
-               sample({{2, 3, 4}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})).with({{"keepdims", false}}),
+  p.samples = {sample({{2, 3, 4}}),
+               sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
+               sample({{2, 3, 4}, {2}})
+                   .known(1, Tensor::vector<std::int64_t>({-1, 0}))
+                   .with({{"keepdims", false}}),
                sample({{2, 3}}).with({{"noop_with_empty_axes", true}}),
-               sample({{3, 0}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).without_gradient("no element"),
-               sample({{4}}).all(DType::i32).range(-9, 9), sample({{3}}).given(0, Tensor::vector<float>({2, 0, 3})),
+               sample({{3, 0}, {1}})
+                   .known(1, Tensor::vector<std::int64_t>({1}))
+                   .without_gradient("no element"),
+               sample({{4}}).all(DType::i32).range(-9, 9),
+               sample({{3}}).given(0, Tensor::vector<float>({2, 0, 3})),
                sample({{3}}).given(0, Tensor::vector<float>({0, 0, 3}))};
   return p;
 }

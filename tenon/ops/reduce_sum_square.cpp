@@ -19,17 +19,25 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }  // namespace
 
 OpPage reduce_sum_square() {
-  OpPage p = reduction("reduce_sum_square",
-                       "sum of x^2 over `axes` (all without them), small floats summed in f32; an empty sum "
-                       "is 0", kNumeric, "sum");
+  OpPage p = reduction(
+      "reduce_sum_square",
+      "sum of x^2 over `axes` (all without them), small floats summed in f32; an empty sum "
+      "is 0",
+      kNumeric, "sum");
   p.decompose = decompose;
   p.gradient = gradient;
   p.cost = cost_of_decomposition;
-  p.samples = {sample({{2, 3, 4}}), sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
-               sample({{2, 3, 4}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})).with({{"keepdims", false}}),
+  p.samples = {sample({{2, 3, 4}}),
+               sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
+               sample({{2, 3, 4}, {2}})
+                   .known(1, Tensor::vector<std::int64_t>({-1, 0}))
+                   .with({{"keepdims", false}}),
                sample({{2, 3}}).with({{"noop_with_empty_axes", true}}),
-               sample({{3, 0}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).without_gradient("no element"),
-               sample({{5}}).all(DType::i32).range(-9, 9), sample({{4}}).all(DType::bf16).within(1e-2)};
+               sample({{3, 0}, {1}})
+                   .known(1, Tensor::vector<std::int64_t>({1}))
+                   .without_gradient("no element"),
+               sample({{5}}).all(DType::i32).range(-9, 9),
+               sample({{4}}).all(DType::bf16).within(1e-2)};
   return p;
 }
 

@@ -30,7 +30,8 @@ Result<std::optional<std::vector<int>>> reduced_axes(const Call& c) {
   if (!known) return std::optional<std::vector<int>>();
   for (std::int64_t a : *known) axes.push_back(TENON_TRY(c.axis(a, ndim)));
   std::sort(axes.begin(), axes.end());
-  TENON_EXPECT(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "every axis is named once", c.in(0));
+  TENON_EXPECT(std::adjacent_find(axes.begin(), axes.end()) == axes.end(),
+               "every axis is named once", c.in(0));
   if (axes.empty() && !c.flag("noop_with_empty_axes"))
     for (int i = 0; i < ndim; ++i) axes.push_back(i);
   return std::optional(axes);
@@ -49,8 +50,10 @@ Result<Types> infer_reduction(const Call& c) {
   }
   Shape out;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (!std::binary_search(axes->begin(), axes->end(), i)) out.push_back(x.dim(i));
-    else if (keep) out.push_back(Dim(1));
+    if (!std::binary_search(axes->begin(), axes->end(), i))
+      out.push_back(x.dim(i));
+    else if (keep)
+      out.push_back(Dim(1));
   }
   return Types{Type(x.dtype(), std::move(out))};
 }
@@ -74,8 +77,10 @@ Result<Factors> sharding_reduction(const Call& c, std::string_view how) {
     const std::string name = fmt::format("d{}", i);
     const bool folded = !axes || std::binary_search(axes->begin(), axes->end(), i);
     in.push_back(folded && how.empty() ? "" : name);
-    if (!folded) out.push_back(name);
-    else if (c.flag("keepdims")) out.emplace_back("");
+    if (!folded)
+      out.push_back(name);
+    else if (c.flag("keepdims"))
+      out.emplace_back("");
     if (folded && !how.empty()) f.reductions.emplace(name, how);
   }
   f.inputs = {in};
@@ -93,7 +98,8 @@ Result<Datums> eval_extreme(const EvalCall& e, bool largest) {
   const DType d = e.in(0).dtype();
   return visit_real(d, [&](auto w) {
     using W = decltype(w);
-    const Fold<W> fold = {worst<W>(d, largest), [d, largest](W a, W b) { return beats(b, a, d, largest) ? b : a; }};
+    const Fold<W> fold = {worst<W>(d, largest),
+                          [d, largest](W a, W b) { return beats(b, a, d, largest) ? b : a; }};
     return Datums{Datum(reduce<W>(e.in(0), axes, e.call.flag("keepdims"), fold))};
   });
 }
@@ -117,11 +123,18 @@ OpPage reduce_extreme(std::string_view name, std::string_view doc, bool largest)
   p.gradient = gradient_extreme;
   p.samples = {sample({{2, 3, 4}}).distinct(),
                sample({{2, 3, 4}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).distinct(),
-               sample({{2, 3, 4}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})).with({{"keepdims", false}}).distinct(),
+               sample({{2, 3, 4}, {2}})
+                   .known(1, Tensor::vector<std::int64_t>({-1, 0}))
+                   .with({{"keepdims", false}})
+                   .distinct(),
                sample({{2, 3}}).with({{"noop_with_empty_axes", true}}).distinct(),
-               sample({{3, 0}, {1}}).known(1, Tensor::vector<std::int64_t>({1})).without_gradient("no element"),
-               sample({{4}}).all(DType::u8).range(0, 255), sample({{2, 2}}).all(DType::boolean).range(0, 1),
-               sample({{0}}).all(DType::i32), sample({{4}}).all(DType::f16)};
+               sample({{3, 0}, {1}})
+                   .known(1, Tensor::vector<std::int64_t>({1}))
+                   .without_gradient("no element"),
+               sample({{4}}).all(DType::u8).range(0, 255),
+               sample({{2, 2}}).all(DType::boolean).range(0, 1),
+               sample({{0}}).all(DType::i32),
+               sample({{4}}).all(DType::f16)};
   return p;
 }
 
@@ -134,14 +147,20 @@ Value* widened(B g, Value* x) {
 
 Value* folded_count(B g, const Call& c, DType dtype) {
   auto axes = reduced_axes(c);
-  if (!axes.ok()) { g.builder().fail(std::move(axes).error()); return nullptr; }
+  if (!axes.ok()) {
+    g.builder().fail(std::move(axes).error());
+    return nullptr;
+  }
   // Axes that only the run knows may be none, which means all: counted by summing ones.
-  if (!*axes) return g.reduce_sum(reduction_args(c, g.expand(g.number(1, dtype), g.shape(c.value(0)))), c.node().attrs());
+  if (!*axes)
+    return g.reduce_sum(reduction_args(c, g.expand(g.number(1, dtype), g.shape(c.value(0)))),
+                        c.node().attrs());
   Dim count(1);
   for (int a : **axes) count *= c.in(0).dim(a);
   if (auto known = count.known()) return g.number(static_cast<double>(*known), dtype);
   Value* at = g.ints(std::vector<std::int64_t>((*axes)->begin(), (*axes)->end()));
-  return g.cast_to(g.reduce_prod(g.gather(g.shape(c.value(0)), at), Attrs{{"keepdims", false}}), dtype);
+  return g.cast_to(g.reduce_prod(g.gather(g.shape(c.value(0)), at), Attrs{{"keepdims", false}}),
+                   dtype);
 }
 
 OpPage reduction(std::string_view name, std::string_view doc, TypeSet types, std::string_view how) {
@@ -157,7 +176,11 @@ OpPage reduction(std::string_view name, std::string_view doc, TypeSet types, std
   return p;
 }
 
-std::vector<InputSpec> reduction_inputs(TypeSet types) { return {{"x", types}, maybe("axes", kIndex, "I")}; }
-std::vector<AttrSpec> reduction_attrs() { return {{"keepdims", true}, {"noop_with_empty_axes", false}}; }
+std::vector<InputSpec> reduction_inputs(TypeSet types) {
+  return {{"x", types}, maybe("axes", kIndex, "I")};
+}
+std::vector<AttrSpec> reduction_attrs() {
+  return {{"keepdims", true}, {"noop_with_empty_axes", false}};
+}
 
 }  // namespace tenon::ops

@@ -20,11 +20,13 @@ template <class W>
 Tensor reduce(const Tensor& x, const std::vector<int>& axes, bool keepdims, const Fold<W>& fold);
 /// dy brought back to the rank of x (axes of size 1), so that it broadcasts against x.
 Value* with_reduced_axes(B g, const Call& c, Value* y);
-/// Factors of a reduction: kept axes go through, folded ones are reduced by `how` ("" = stay whole).
+/// Factors of a reduction: kept axes go through, folded ones are reduced by `how` ("" = stay
+/// whole).
 Result<Factors> sharding_reduction(const Call& c, std::string_view how);
 Cost cost_reduction(const Call& c);
 
-/// Whether a goes before b in a search for the largest (or least): a NaN wins, u64 compares unsigned.
+/// Whether a goes before b in a search for the largest (or least): a NaN wins, u64 compares
+/// unsigned.
 template <class W>
 bool beats(W a, W b, DType d, bool largest) {
   if constexpr (std::is_same_v<W, double>) {
@@ -40,13 +42,15 @@ OpPage reduce_extreme(std::string_view name, std::string_view doc, bool largest)
 
 /// The same reduction of another value: axes and attributes are those of the call.
 Values reduction_args(const Call& c, Value* x);
-/// x in a type that squares, sums and roots do not overflow: f32 for smaller floats, f64 for integers.
+/// x in a type that squares, sums and roots do not overflow: f32 for smaller floats, f64 for
+/// integers.
 Value* widened(B g, Value* x);
 /// How many elements are folded into one, as a 0-d value of `dtype`.
 Value* folded_count(B g, const Call& c, DType dtype);
 
 /// A reduction page with what all have in common; refine the returned record. `how` puts together
-/// partial results of folded axes that are split ("sum", "max", "min", "prod"); "" keeps them whole.
+/// partial results of folded axes that are split ("sum", "max", "min", "prod"); "" keeps them
+/// whole.
 OpPage reduction(std::string_view name, std::string_view doc, TypeSet types, std::string_view how);
 
 /// The inputs and attributes that every reduction has.
@@ -59,8 +63,10 @@ Tensor reduce(const Tensor& x, const std::vector<int>& axes, bool keepdims, cons
   std::vector<bool> folded(full.size(), false);
   for (int a : axes) folded[static_cast<std::size_t>(a)] = true;
   for (std::size_t i = 0; i < full.size(); ++i) {
-    if (!folded[i]) out.push_back(full[i]);
-    else if (keepdims) out.push_back(1);
+    if (!folded[i])
+      out.push_back(full[i]);
+    else if (keepdims)
+      out.push_back(1);
     if (folded[i]) full[i] = 1;
   }
   const auto values = wide<W>(x);
@@ -70,7 +76,8 @@ Tensor reduce(const Tensor& x, const std::vector<int>& axes, bool keepdims, cons
     W& a = acc[static_cast<std::size_t>(offset_of(at, steps))];
     a = fold.step(a, values[static_cast<std::size_t>(k)]);
   });
-  const std::int64_t per_output = out.empty() || num_elements(out) == 0 ? x.count() : x.count() / num_elements(out);
+  const std::int64_t per_output =
+      out.empty() || num_elements(out) == 0 ? x.count() : x.count() / num_elements(out);
   for (W& a : acc) a = fold.finish(a, per_output);
   return narrow(acc, x.dtype(), out);
 }

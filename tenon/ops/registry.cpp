@@ -26,11 +26,13 @@ struct Registry : OperatorTable {
 #include "tenon/ops/manifest.def"
 #undef OP
     for (const auto& page : pages) {
-      TENON_CHECK(by_name.emplace(page->name, page.get()).second, "two pages are named {}", page->name);
+      TENON_CHECK(by_name.emplace(page->name, page.get()).second, "two pages are named {}",
+                  page->name);
       sorted.push_back(page.get());
     }
     std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->name < b->name; });
-    set_contents_evaluator([](const Node& node, const Datums& inputs) { return interpret(node, inputs); });
+    set_contents_evaluator(
+        [](const Node& node, const Datums& inputs) { return interpret(node, inputs); });
   }
   const Operator* find(std::string_view name) const override {
     auto it = by_name.find(name);

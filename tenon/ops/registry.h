@@ -5,7 +5,8 @@
 
 namespace tenon::ops {
 
-/// The table of every page. Built on first use; also installs the interpreter for symbolic contents.
+/// The table of every page. Built on first use; also installs the interpreter for symbolic
+/// contents.
 const OperatorTable& table();
 /// Every operator, sorted by name.
 const std::vector<const Operator*>& all();

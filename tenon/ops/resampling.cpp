@@ -26,7 +26,8 @@ double coordinate(const std::string& mode, const AxisPlan& a, std::int64_t o) {
   }
   if (mode == "pytorch_half_pixel" && out == 1) return -0.5;
   const double centred = (x + 0.5) / a.scale - 0.5;
-  return mode == "half_pixel_symmetric" ? in / 2 * (1 - static_cast<double>(a.out) / out) + centred : centred;
+  return mode == "half_pixel_symmetric" ? in / 2 * (1 - static_cast<double>(a.out) / out) + centred
+                                        : centred;
 }
 
 double linear_filter(double d) { return std::max(0.0, 1 - std::fabs(d)); }
@@ -49,7 +50,11 @@ std::int64_t nearest(double x, const std::string& mode) {
 class TapBuilder {
  public:
   TapBuilder(const Call& c, const AxisPlan& plan)
-      : mode_(c.text("mode")), nearest_mode_(c.text("nearest_mode")), cubic_a_(c.real("cubic_coeff_a")), exclude_outside_(c.flag("exclude_outside")), plan_(plan) {
+      : mode_(c.text("mode")),
+        nearest_mode_(c.text("nearest_mode")),
+        cubic_a_(c.real("cubic_coeff_a")),
+        exclude_outside_(c.flag("exclude_outside")),
+        plan_(plan) {
     // Antialiasing widens the filter so that it covers every input between two outputs.
     stretch_ = c.flag("antialias") && mode_ != "nearest" ? std::min(plan.scale, 1.0) : 1.0;
     reach_ = static_cast<std::int64_t>(std::ceil((mode_ == "cubic" ? 2 : 1) / stretch_));
@@ -95,7 +100,8 @@ AxisTaps taps_of(const Call& c, int axis, const AxisPlan& plan) {
   for (std::int64_t o = 0; o < plan.out; ++o) {
     const double x = coordinate(where, plan, o);
     builder.add(x, t);
-    const bool outside = where == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(plan.in - 1));
+    const bool outside =
+        where == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(plan.in - 1));
     t.outside.push_back(outside);
     if (outside) std::fill(t.weight.end() - t.taps, t.weight.end(), 0.0);
   }
@@ -117,7 +123,8 @@ Status plan_from_sizes(const Call& c, int input, std::vector<AxisPlan>& plans) {
     TENON_EXPECT(sizes[i] >= 0, "sizes >= 0", c.in(0));
     plans[i].out = sizes[i];
     plans[i].scale = static_cast<double>(sizes[i]) / static_cast<double>(plans[i].in);
-    common = policy == "not_larger" ? std::min(common, plans[i].scale) : std::max(common, plans[i].scale);
+    common = policy == "not_larger" ? std::min(common, plans[i].scale)
+                                    : std::max(common, plans[i].scale);
   }
   if (policy == "stretch") return {};
   for (AxisPlan& p : plans) {
@@ -129,7 +136,8 @@ Status plan_from_sizes(const Call& c, int input, std::vector<AxisPlan>& plans) {
 
 Status plan_from_scales(const Call& c, int input, std::vector<AxisPlan>& plans) {
   const Tensor scales = *c.constant(input);
-  TENON_EXPECT(scales.count() == static_cast<std::int64_t>(plans.size()), "scales has one number for each axis", c.in(0));
+  TENON_EXPECT(scales.count() == static_cast<std::int64_t>(plans.size()),
+               "scales has one number for each axis", c.in(0));
   for (std::size_t i = 0; i < plans.size(); ++i) {
     plans[i].scale = element(scales, static_cast<std::int64_t>(i));
     TENON_EXPECT(plans[i].scale > 0, "scales > 0", c.in(0));
@@ -141,8 +149,15 @@ Status plan_from_scales(const Call& c, int input, std::vector<AxisPlan>& plans) 
 }  // namespace
 
 std::vector<AttrSpec> resampling_attrs() {
-  return {{"mode", "nearest"}, {"coordinate_transformation_mode", "half_pixel"}, {"nearest_mode", "round_prefer_floor"}, {"cubic_coeff_a", -0.75}, {"exclude_outside", false},
-          {"extrapolation_value", 0.0}, {"antialias", false}, {"keep_aspect_ratio_policy", "stretch"}, AttrSpec::optional("axes", Attr::Kind::integers)};
+  return {{"mode", "nearest"},
+          {"coordinate_transformation_mode", "half_pixel"},
+          {"nearest_mode", "round_prefer_floor"},
+          {"cubic_coeff_a", -0.75},
+          {"exclude_outside", false},
+          {"extrapolation_value", 0.0},
+          {"antialias", false},
+          {"keep_aspect_ratio_policy", "stretch"},
+          AttrSpec::optional("axes", Attr::Kind::integers)};
 }
 
 Status check_resampling(const Call& c) {
@@ -152,7 +167,9 @@ Status check_resampling(const Call& c) {
     return invalid("{}: {} is '{}', which is not known", c.op().name, attr, c.text(attr));
   };
   TENON_TRY(one_of("mode", {"nearest", "linear", "cubic"}));
-  TENON_TRY(one_of("coordinate_transformation_mode", {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"}));
+  TENON_TRY(one_of("coordinate_transformation_mode",
+                   {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                    "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"}));
   TENON_TRY(one_of("nearest_mode", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
   return one_of("keep_aspect_ratio_policy", {"stretch", "not_larger", "not_smaller"});
 }
@@ -166,34 +183,41 @@ Result<std::vector<int>> resampled_axes(const Call& c, int ndim) {
   return axes;
 }
 
-std::int64_t scaled_size(std::int64_t in, float scale) { return static_cast<std::int64_t>(std::floor(static_cast<float>(in) * scale)); }
+std::int64_t scaled_size(std::int64_t in, float scale) {
+  return static_cast<std::int64_t>(std::floor(static_cast<float>(in) * scale));
+}
 
 Result<Resampling> resampling_of(const Call& c, int first, const Dims& dims) {
   const auto axes = TENON_TRY(resampled_axes(c, static_cast<int>(dims.size())));
   std::vector<AxisPlan> plans;
-  for (int a : axes) plans.push_back({dims[static_cast<std::size_t>(a)], dims[static_cast<std::size_t>(a)], 1});
+  for (int a : axes)
+    plans.push_back({dims[static_cast<std::size_t>(a)], dims[static_cast<std::size_t>(a)], 1});
   const bool by_sizes = given(c, first + 2), by_scales = given(c, first + 1);
   TENON_EXPECT(by_sizes != by_scales, "one of scales and sizes is given", c.in(0));
-  TENON_TRY(by_sizes ? plan_from_sizes(c, first + 2, plans) : plan_from_scales(c, first + 1, plans));
+  TENON_TRY(by_sizes ? plan_from_sizes(c, first + 2, plans)
+                     : plan_from_scales(c, first + 1, plans));
   const bool crops = c.text("coordinate_transformation_mode") == "tf_crop_and_resize";
   if (crops) {
     const auto roi = given(c, first) ? to_doubles(*c.constant(first)) : std::vector<double>();
     TENON_EXPECT(roi.size() == 2 * plans.size(), "roi has two numbers for each axis", c.in(0));
-    for (std::size_t i = 0; i < plans.size(); ++i) plans[i].roi_begin = roi[i], plans[i].roi_end = roi[i + plans.size()];
+    for (std::size_t i = 0; i < plans.size(); ++i)
+      plans[i].roi_begin = roi[i], plans[i].roi_end = roi[i + plans.size()];
   }
   Resampling r{.out = dims, .axes = {}};
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const AxisPlan& p = plans[i];
     r.out[static_cast<std::size_t>(axes[i])] = p.out;
     TENON_EXPECT(p.in > 0 || p.out == 0, "an empty axis stays empty", c.in(0));
-    const bool same = p.out == p.in && std::fabs(p.scale - 1) < 1e-9 && p.roi_begin == 0 && p.roi_end == 1;
+    const bool same =
+        p.out == p.in && std::fabs(p.scale - 1) < 1e-9 && p.roi_begin == 0 && p.roi_end == 1;
     if (!same) r.axes.push_back(taps_of(c, axes[i], p));
   }
   return r;
 }
 
 std::vector<double> read_axis(const std::vector<double>& x, Dims& dims, const AxisTaps& t) {
-  const std::int64_t inner = num_elements(Dims(dims.begin() + t.axis + 1, dims.end())), outer = num_elements(Dims(dims.begin(), dims.begin() + t.axis));
+  const std::int64_t inner = num_elements(Dims(dims.begin() + t.axis + 1, dims.end())),
+                     outer = num_elements(Dims(dims.begin(), dims.begin() + t.axis));
   dims[static_cast<std::size_t>(t.axis)] = t.out;
   std::vector<double> y(static_cast<std::size_t>(outer * t.out * inner), 0.0);
   for (std::int64_t a = 0; a < outer; ++a)
@@ -210,7 +234,8 @@ std::vector<double> read_axis(const std::vector<double>& x, Dims& dims, const Ax
 }
 
 std::vector<double> write_axis(const std::vector<double>& y, Dims& dims, const AxisTaps& t) {
-  const std::int64_t inner = num_elements(Dims(dims.begin() + t.axis + 1, dims.end())), outer = num_elements(Dims(dims.begin(), dims.begin() + t.axis));
+  const std::int64_t inner = num_elements(Dims(dims.begin() + t.axis + 1, dims.end())),
+                     outer = num_elements(Dims(dims.begin(), dims.begin() + t.axis));
   dims[static_cast<std::size_t>(t.axis)] = t.in;
   std::vector<double> x(static_cast<std::size_t>(outer * t.in * inner), 0.0);
   for (std::int64_t a = 0; a < outer; ++a)

@@ -4,10 +4,13 @@
 namespace tenon::ops {
 namespace {
 
-struct Axes { int batch, time; };
+struct Axes {
+  int batch, time;
+};
 
 Result<Axes> axes_of(const Call& c, int ndim) {
-  const Axes a{TENON_TRY(c.axis(c.integer("batch_axis"), ndim)), TENON_TRY(c.axis(c.integer("time_axis"), ndim))};
+  const Axes a{TENON_TRY(c.axis(c.integer("batch_axis"), ndim)),
+               TENON_TRY(c.axis(c.integer("time_axis"), ndim))};
   TENON_EXPECT(a.batch != a.time, "batch_axis and time_axis differ", c.in(0));
   return a;
 }
@@ -27,10 +30,12 @@ Result<Types> infer(const Call& c) {
 Result<Datums> eval(const EvalCall& e) {
   const Tensor& x = e.in(0);
   const Axes axes = TENON_TRY(axes_of(e.call, x.ndim()));
-  const auto batch = static_cast<std::size_t>(axes.batch), time = static_cast<std::size_t>(axes.time);
+  const auto batch = static_cast<std::size_t>(axes.batch),
+             time = static_cast<std::size_t>(axes.time);
   const auto lengths = integers(e.in(1));
   for (std::int64_t n : lengths)
-    if (n < 0 || n > x.dims()[time]) return invalid("reverse_sequence: length {} is outside of {} steps", n, x.dims()[time]);
+    if (n < 0 || n > x.dims()[time])
+      return invalid("reverse_sequence: length {} is outside of {} steps", n, x.dims()[time]);
   const Dims strides = row_major_strides(x.dims());
   return Datums{Datum(copy_elements(x, x.dims(), [&](const Dims& at, std::int64_t k) {
     const std::int64_t n = lengths[static_cast<std::size_t>(at[batch])], t = at[time];
@@ -45,14 +50,18 @@ Values decompose(B g, const Call& c) {
   const auto whole = [&](std::int64_t v) { return g.constant(Tensor::scalar(v)); };
   std::vector<std::int64_t> shape(static_cast<std::size_t>(ndim), 1);
   shape[static_cast<std::size_t>(axes.batch)] = -1;
-  Value *n = g.reshape(g.cast_to(c.value(1), DType::i64), g.ints(shape)), *t = iota_along(g, size_of_axis(g, c.value(0), axes.time), axes.time, ndim);
+  Value *n = g.reshape(g.cast_to(c.value(1), DType::i64), g.ints(shape)),
+        *t = iota_along(g, size_of_axis(g, c.value(0), axes.time), axes.time, ndim);
   Value* shift = g.sub(g.sub(n, whole(1)), g.mul(t, whole(2)));
   Value* from = g.add(t, g.mul(g.cast_to(g.less(t, n), DType::i64), shift));
-  return {g.gather_elements(c.value(0), g.expand(from, g.shape(c.value(0))), Attrs{{"axis", axes.time}})};
+  return {g.gather_elements(c.value(0), g.expand(from, g.shape(c.value(0))),
+                            Attrs{{"axis", axes.time}})};
 }
 
 // Its own inverse and its own adjoint.
-Values gradient(B g, const Call& c, const Values& dys) { return {g.reverse_sequence(dys[0], c.value(1), c.node().attrs()), nullptr}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.reverse_sequence(dys[0], c.value(1), c.node().attrs()), nullptr};
+}
 
 Result<Factors> sharding(const Call& c) {
   const Axes axes = TENON_TRY(axes_of(c, c.in(0).ndim()));
@@ -64,7 +73,9 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage reverse_sequence() {
-  OpPage p = movement("reverse_sequence", "the first lengths[b] steps of each sequence b in reverse order, later steps unchanged");
+  OpPage p = movement(
+      "reverse_sequence",
+      "the first lengths[b] steps of each sequence b in reverse order, later steps unchanged");
   p.inputs = {{"x", kAny}, {"lengths", kIndex, "I"}};
   p.attrs = {{"batch_axis", 1}, {"time_axis", 0}};
   p.infer = infer;
@@ -72,8 +83,13 @@ OpPage reverse_sequence() {
   p.decompose = decompose;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{4, 2}, {2}}).given(1, i64s({3, 1})), sample({{4, 5, 3}, {4}}).given(1, i64s({5, 0, 2, 4})).with({{"batch_axis", 0}, {"time_axis", 1}}),
-               sample({{2, 3, 2}, {2}}).given(1, i64s({3, 2})).with({{"batch_axis", -1}, {"time_axis", 1}}), rejects({{3, 2}, {3}}, "x.batch is 2 but lengths.size is 3").indices(1, 3)};
+  p.samples = {
+      sample({{4, 2}, {2}}).given(1, i64s({3, 1})),
+      sample({{4, 5, 3}, {4}})
+          .given(1, i64s({5, 0, 2, 4}))
+          .with({{"batch_axis", 0}, {"time_axis", 1}}),
+      sample({{2, 3, 2}, {2}}).given(1, i64s({3, 2})).with({{"batch_axis", -1}, {"time_axis", 1}}),
+      rejects({{3, 2}, {3}}, "x.batch is 2 but lengths.size is 3").indices(1, 3)};
   return p;
 }
 

@@ -11,12 +11,18 @@ class PointSampler {
  public:
   /// `spatial`: sizes of x without batch and channels; attributes are those of the call.
   PointSampler(const Call& c, Dims spatial);
-  struct Tap { std::int64_t offset; double weight; };
+  struct Tap {
+    std::int64_t offset;
+    double weight;
+  };
   /// Taps in one channel for a point; coordinate 0 belongs to the last axis. Replaces `taps`.
   void read(const double* point, std::vector<Tap>& taps) const;
 
  private:
-  struct AxisTap { std::int64_t index; double weight; };
+  struct AxisTap {
+    std::int64_t index;
+    double weight;
+  };
   int axis_taps(std::size_t axis, double coordinate, AxisTap* out) const;
 
   Dims spatial_, strides_;

@@ -22,7 +22,9 @@ struct Lanes {
   std::array<std::int64_t, kBlock> i;
 };
 
-double round_to(double v, DType d) { return d == DType::f64 ? v : static_cast<double>(static_cast<float>(v)); }
+double round_to(double v, DType d) {
+  return d == DType::f64 ? v : static_cast<double>(static_cast<float>(v));
+}
 
 std::int64_t wrap(std::int64_t v, DType d) {
   switch (d) {
@@ -37,14 +39,29 @@ std::int64_t wrap(std::int64_t v, DType d) {
     case DType::i2: return ((v & 3) ^ 2) - 2;
     case DType::u2: return v & 3;
     case DType::boolean: return v != 0;
-    case DType::undefined: case DType::f32: case DType::f64: case DType::f16: case DType::bf16: case DType::f8e4m3fn:
-    case DType::f8e4m3fnuz: case DType::f8e5m2: case DType::f8e5m2fnuz: case DType::f8e8m0: case DType::f4e2m1:
-    case DType::i64: case DType::u64: case DType::c64: case DType::c128: case DType::string: break;
+    case DType::undefined:
+    case DType::f32:
+    case DType::f64:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f8e5m2:
+    case DType::f8e5m2fnuz:
+    case DType::f8e8m0:
+    case DType::f4e2m1:
+    case DType::i64:
+    case DType::u64:
+    case DType::c64:
+    case DType::c128:
+    case DType::string: break;
   }
   return v;
 }
 
-bool is_unsigned(DType d) { return class_of(d) == DTypeClass::unsigned_integer || d == DType::boolean; }
+bool is_unsigned(DType d) {
+  return class_of(d) == DTypeClass::unsigned_integer || d == DType::boolean;
+}
 
 double digamma(double x) {  // asymptotic series after shifting; Abramowitz and Stegun 6.3.18
   if (x <= 0 && x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
@@ -52,11 +69,13 @@ double digamma(double x) {  // asymptotic series after shifting; Abramowitz and 
   double shift = 0;
   for (; x < 10; ++x) shift -= 1 / x;
   const double y = 1 / (x * x);
-  return shift + std::log(x) - 0.5 / x - y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))));
+  return shift + std::log(x) - 0.5 / x -
+         y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))));
 }
 
 double unary(ScalarOp op, double x) {
   switch (op) {
+    // clang-format off
 #define CASE(name, value) case ScalarOp::name: return value;
     CASE(neg, -x) CASE(abs, std::fabs(x)) CASE(sign, std::isnan(x) ? x : static_cast<double>((x > 0) - (x < 0)))
     CASE(floor, std::floor(x)) CASE(ceil, std::ceil(x)) CASE(round_even, std::nearbyint(x)) CASE(trunc, std::trunc(x))
@@ -65,8 +84,9 @@ double unary(ScalarOp op, double x) {
     CASE(atan, std::atan(x)) CASE(sinh, std::sinh(x)) CASE(cosh, std::cosh(x)) CASE(tanh, std::tanh(x))
     CASE(asinh, std::asinh(x)) CASE(acosh, std::acosh(x)) CASE(atanh, std::atanh(x)) CASE(erf, std::erf(x))
     CASE(lgamma, std::lgamma(x)) CASE(digamma, digamma(x))
+// clang-format on
 #undef CASE
-    default: break;
+                                            default : break;
   }
   TENON_CHECK(false, "{} of a float", name(op));
   return 0;
@@ -75,9 +95,15 @@ double unary(ScalarOp op, double x) {
 std::int64_t unary_int(ScalarOp op, std::int64_t x, DType d) {
   switch (op) {
     case ScalarOp::neg: return static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(x));
-    case ScalarOp::abs: return is_unsigned(d) || x >= 0 ? x : static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(x));
+    case ScalarOp::abs:
+      return is_unsigned(d) || x >= 0
+                 ? x
+                 : static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(x));
     case ScalarOp::sign: return is_unsigned(d) ? x != 0 : (x > 0) - (x < 0);
-    case ScalarOp::floor: case ScalarOp::ceil: case ScalarOp::round_even: case ScalarOp::trunc: return x;
+    case ScalarOp::floor:
+    case ScalarOp::ceil:
+    case ScalarOp::round_even:
+    case ScalarOp::trunc: return x;
     case ScalarOp::bit_not: return ~x;
     case ScalarOp::logical_not: return x == 0;
     default: break;
@@ -95,8 +121,12 @@ double binary(ScalarOp op, double a, double b) {
     case ScalarOp::rem: return std::fmod(a, b);
     case ScalarOp::pow: return std::pow(a, b);
     case ScalarOp::atan2: return std::atan2(a, b);
-    case ScalarOp::min: return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::min(a, b);
-    case ScalarOp::max: return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : std::max(a, b);
+    case ScalarOp::min:
+      return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN()
+                                            : std::min(a, b);
+    case ScalarOp::max:
+      return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN()
+                                            : std::max(a, b);
     default: break;
   }
   TENON_CHECK(false, "{} of floats", name(op));
@@ -125,7 +155,8 @@ std::int64_t divide(std::int64_t a, std::int64_t b, DType d, bool remainder) {
 std::int64_t shift(ScalarOp op, std::int64_t a, std::int64_t b, DType d) {
   const int bits = bits_of(d);
   if (b < 0 || b >= bits) return 0;
-  if (op == ScalarOp::shift_left) return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+  if (op == ScalarOp::shift_left)
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
   return is_unsigned(d) ? static_cast<std::int64_t>(static_cast<std::uint64_t>(a) >> b) : a >> b;
 }
 
@@ -147,7 +178,8 @@ std::int64_t binary_int(ScalarOp op, std::int64_t a, std::int64_t b, DType d) {
     case ScalarOp::bit_and: return a & b;
     case ScalarOp::bit_or: return a | b;
     case ScalarOp::bit_xor: return a ^ b;
-    case ScalarOp::shift_left: case ScalarOp::shift_right: return shift(op, a, b, d);
+    case ScalarOp::shift_left:
+    case ScalarOp::shift_right: return shift(op, a, b, d);
     case ScalarOp::logical_and: return a && b;
     case ScalarOp::logical_or: return a || b;
     case ScalarOp::logical_xor: return (a != 0) != (b != 0);
@@ -157,7 +189,9 @@ std::int64_t binary_int(ScalarOp op, std::int64_t a, std::int64_t b, DType d) {
   return 0;
 }
 
-bool is_comparison(ScalarOp op) { return op == ScalarOp::equal || op == ScalarOp::less || op == ScalarOp::less_equal; }
+bool is_comparison(ScalarOp op) {
+  return op == ScalarOp::equal || op == ScalarOp::less || op == ScalarOp::less_equal;
+}
 
 std::int64_t compare(ScalarOp op, const Lanes& a, const Lanes& b, std::size_t k, DType d) {
   if (is_floating(d)) {
@@ -174,26 +208,33 @@ double cast_float(double v, const ExprNode& n) {
   return decode_mini(encode_mini(v, n.dtype, n.overflow, n.rounding), n.dtype);
 }
 
-std::int64_t float_to_int(double v, DType d) {  // toward zero; out of range saturates to 64 bits, then wraps
+std::int64_t float_to_int(double v,
+                          DType d) {  // toward zero; out of range saturates to 64 bits, then wraps
   if (d == DType::boolean) return v != 0;
   if (std::isnan(v)) return wrap(0, d);
   if (v >= 18446744073709551616.0) return wrap(-1, d);
-  if (v >= 9223372036854775808.0) return wrap(static_cast<std::int64_t>(static_cast<std::uint64_t>(v)), d);
+  if (v >= 9223372036854775808.0)
+    return wrap(static_cast<std::int64_t>(static_cast<std::uint64_t>(v)), d);
   if (v < -9223372036854775808.0) return wrap(std::numeric_limits<std::int64_t>::min(), d);
   return wrap(static_cast<std::int64_t>(v), d);
 }
 
 double int_to_double(std::int64_t v, DType d) {
-  return d == DType::u64 ? static_cast<double>(static_cast<std::uint64_t>(v)) : static_cast<double>(v);
+  return d == DType::u64 ? static_cast<double>(static_cast<std::uint64_t>(v))
+                         : static_cast<double>(v);
 }
 
 void cast_block(const ExprNode& n, const Lanes& x, Lanes& out, std::size_t count) {
   const DType from = n.args[0].dtype(), to = n.dtype;
   for (std::size_t k = 0; k < count; ++k) {
-    if (is_floating(from) && is_floating(to)) out.f[k] = cast_float(x.f[k], n);
-    else if (is_floating(to)) out.f[k] = cast_float(int_to_double(x.i[k], from), n);
-    else if (is_floating(from)) out.i[k] = float_to_int(x.f[k], to);
-    else out.i[k] = wrap(x.i[k], to);
+    if (is_floating(from) && is_floating(to))
+      out.f[k] = cast_float(x.f[k], n);
+    else if (is_floating(to))
+      out.f[k] = cast_float(int_to_double(x.i[k], from), n);
+    else if (is_floating(from))
+      out.i[k] = float_to_int(x.f[k], to);
+    else
+      out.i[k] = wrap(x.i[k], to);
   }
 }
 
@@ -232,15 +273,20 @@ class Evaluator {
   void load(const ExprNode& n, Lanes& out, std::size_t count) {
     const auto i = static_cast<std::size_t>(n.input);
     for (std::size_t k = 0; k < count; ++k)
-      if (is_floating(n.dtype)) out.f[k] = element(inputs_[i], offsets_[i][k]);
-      else out.i[k] = integer_element(inputs_[i], offsets_[i][k]);
+      if (is_floating(n.dtype))
+        out.f[k] = element(inputs_[i], offsets_[i][k]);
+      else
+        out.i[k] = integer_element(inputs_[i], offsets_[i][k]);
   }
   static void fill(const ExprNode& n, Lanes& out, std::size_t count) {
-    std::fill_n(out.f.begin(), count, n.dtype == DType::f64 ? n.number : static_cast<double>(static_cast<float>(n.number)));
+    std::fill_n(
+        out.f.begin(), count,
+        n.dtype == DType::f64 ? n.number : static_cast<double>(static_cast<float>(n.number)));
     std::fill_n(out.i.begin(), count, n.integer);
   }
   void select(const ExprNode& n, Lanes& out, std::size_t count) {
-    const Lanes &c = eval(n.args[0], count), &a = eval(n.args[1], count), &b = eval(n.args[2], count);
+    const Lanes &c = eval(n.args[0], count), &a = eval(n.args[1], count),
+                &b = eval(n.args[2], count);
     for (std::size_t k = 0; k < count; ++k) {
       out.f[k] = c.i[k] ? a.f[k] : b.f[k];
       out.i[k] = c.i[k] ? a.i[k] : b.i[k];
@@ -249,18 +295,26 @@ class Evaluator {
   static void unary_block(const ExprNode& n, const Lanes& x, Lanes& out, std::size_t count) {
     const DType from = n.args[0].dtype();
     for (std::size_t k = 0; k < count; ++k) {
-      if (n.op == ScalarOp::is_nan) out.i[k] = is_floating(from) && std::isnan(x.f[k]);
-      else if (n.op == ScalarOp::is_inf) out.i[k] = is_floating(from) && std::isinf(x.f[k]);
-      else if (is_floating(n.dtype)) out.f[k] = round_to(unary(n.op, x.f[k]), n.dtype);
-      else out.i[k] = wrap(unary_int(n.op, x.i[k], from), n.dtype);
+      if (n.op == ScalarOp::is_nan)
+        out.i[k] = is_floating(from) && std::isnan(x.f[k]);
+      else if (n.op == ScalarOp::is_inf)
+        out.i[k] = is_floating(from) && std::isinf(x.f[k]);
+      else if (is_floating(n.dtype))
+        out.f[k] = round_to(unary(n.op, x.f[k]), n.dtype);
+      else
+        out.i[k] = wrap(unary_int(n.op, x.i[k], from), n.dtype);
     }
   }
-  static void binary_block(const ExprNode& n, const Lanes& a, const Lanes& b, Lanes& out, std::size_t count) {
+  static void binary_block(const ExprNode& n, const Lanes& a, const Lanes& b, Lanes& out,
+                           std::size_t count) {
     const DType from = n.args[0].dtype();
     for (std::size_t k = 0; k < count; ++k) {
-      if (is_comparison(n.op)) out.i[k] = compare(n.op, a, b, k, from);
-      else if (is_floating(n.dtype)) out.f[k] = round_to(binary(n.op, a.f[k], b.f[k]), n.dtype);
-      else out.i[k] = wrap(binary_int(n.op, a.i[k], b.i[k], from), n.dtype);
+      if (is_comparison(n.op))
+        out.i[k] = compare(n.op, a, b, k, from);
+      else if (is_floating(n.dtype))
+        out.f[k] = round_to(binary(n.op, a.f[k], b.f[k]), n.dtype);
+      else
+        out.i[k] = wrap(binary_int(n.op, a.i[k], b.i[k], from), n.dtype);
     }
   }
 
@@ -274,15 +328,17 @@ class Evaluator {
 // Stores lanes of the expression's type. A small float rounds here, a cast has rounded already.
 void store(const Lanes& lanes, std::size_t count, Tensor& out, std::int64_t at) {
   const std::size_t size = static_cast<std::size_t>(size_of(out.dtype()));
-  const Tensor part = is_floating(out.dtype())
-                          ? from_doubles({lanes.f.data(), count}, out.dtype(), {static_cast<std::int64_t>(count)})
-                          : from_int64s({lanes.i.data(), count}, out.dtype(), {static_cast<std::int64_t>(count)});
+  const Tensor part =
+      is_floating(out.dtype())
+          ? from_doubles({lanes.f.data(), count}, out.dtype(), {static_cast<std::int64_t>(count)})
+          : from_int64s({lanes.i.data(), count}, out.dtype(), {static_cast<std::int64_t>(count)});
   std::memcpy(out.raw() + static_cast<std::size_t>(at) * size, part.raw(), count * size);
 }
 
 }  // namespace
 
-Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, const Dims& out_dims, std::int64_t* operations) {
+Tensor evaluate_scalar(const Expr& expr, const std::vector<Tensor>& inputs, const Dims& out_dims,
+                       std::int64_t* operations) {
   Tensor out(expr.dtype(), out_dims);
   Evaluator evaluator(inputs, out_dims);
   std::size_t lane = 0;

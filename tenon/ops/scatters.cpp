@@ -19,7 +19,8 @@ W met(W a, W b, Meet meet) {
 }
 
 template <class W>
-Tensor put_numbers(const Tensor& x, const Tensor& updates, const std::vector<std::int64_t>& to, Meet meet) {
+Tensor put_numbers(const Tensor& x, const Tensor& updates, const std::vector<std::int64_t>& to,
+                   Meet meet) {
   auto y = wide<W>(x);
   const auto u = wide<W>(updates);
   for (std::size_t k = 0; k < u.size(); ++k) {
@@ -37,8 +38,9 @@ Values gradient_of_extreme(B g, const Scatter& s, Value* x, Value* updates, Valu
   return {g.mul(x_wins, share), g.mul(u_wins, s.pick(share))};
 }
 
-// y = x * u1 * u2 ...: the product of the others is y / factor, or, where one factor is 0, the product
-// of the others for that factor and 0 for the rest. Zeros are counted and replaced by 1 on the way.
+// y = x * u1 * u2 ...: the product of the others is y / factor, or, where one factor is 0, the
+// product of the others for that factor and 0 for the rest. Zeros are counted and replaced by 1 on
+// the way.
 Values gradient_of_product(B g, const Scatter& s, Value* x, Value* updates, Value* dy) {
   const DType d = x->type().dtype();
   const auto is = [&](Value* v, double n) { return g.cast_to(g.equal(v, g.number(n, d)), d); };
@@ -49,7 +51,8 @@ Values gradient_of_product(B g, const Scatter& s, Value* x, Value* updates, Valu
     Value* counts = g.add(is(count, 0), g.mul(is(count, 1), zero));
     return g.mul(g.div(product, full), counts);
   };
-  return {part(zeros, weighted, x_full, x_zero), part(s.pick(zeros), s.pick(weighted), u_full, u_zero)};
+  return {part(zeros, weighted, x_full, x_zero),
+          part(s.pick(zeros), s.pick(weighted), u_full, u_zero)};
 }
 
 }  // namespace
@@ -61,12 +64,15 @@ Result<Meet> meet_of(const Call& c) {
   TENON_EXPECT(found != std::end(names), "reduction is none, add, mul, max or min");
   const auto meet = static_cast<Meet>(found - std::begin(names));
   const DType d = c.in(0).dtype();
-  TENON_EXPECT(meet == Meet::replace || (kNumeric | kBool).has(d), "a reduction takes numbers", c.in(0));
+  TENON_EXPECT(meet == Meet::replace || (kNumeric | kBool).has(d), "a reduction takes numbers",
+               c.in(0));
   return meet;
 }
 
 Tensor put(const Tensor& x, const Tensor& updates, const std::vector<std::int64_t>& to, Meet meet) {
-  if (meet != Meet::replace) return visit_real(x.dtype(), [&](auto w) { return put_numbers<decltype(w)>(x, updates, to, meet); });
+  if (meet != Meet::replace)
+    return visit_real(x.dtype(),
+                      [&](auto w) { return put_numbers<decltype(w)>(x, updates, to, meet); });
   Tensor y = x.clone();
   visit_storage(x.dtype(), [&]<class T>(T*) {
     const T* from = reinterpret_cast<const T*>(updates.raw());
@@ -76,12 +82,14 @@ Tensor put(const Tensor& x, const Tensor& updates, const std::vector<std::int64_
   return y;
 }
 
-Values scatter_gradient(B g, const Scatter& s, Meet meet, Value* x, Value* updates, Value* y, Value* dy) {
+Values scatter_gradient(B g, const Scatter& s, Meet meet, Value* x, Value* updates, Value* y,
+                        Value* dy) {
   switch (meet) {
     case Meet::replace: return {s.put(dy, g.zeros_like(updates), "none"), s.pick(dy)};
     case Meet::add: return {dy, s.pick(dy)};
     case Meet::mul: return gradient_of_product(g, s, x, updates, dy);
-    case Meet::max: case Meet::min: return gradient_of_extreme(g, s, x, updates, y, dy);
+    case Meet::max:
+    case Meet::min: return gradient_of_extreme(g, s, x, updates, y, dy);
   }
   return {};
 }

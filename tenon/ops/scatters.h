@@ -19,8 +19,9 @@ struct Scatter {
   std::function<Value*(Value* x)> pick;
   std::function<Value*(Value* x, Value* updates, const char* reduction)> put;
 };
-/// Gradients of x and updates. Where max or min meet equal values, dy is shared among them evenly; with
-/// reduction none the positions must differ.
-Values scatter_gradient(B g, const Scatter& s, Meet meet, Value* x, Value* updates, Value* y, Value* dy);
+/// Gradients of x and updates. Where max or min meet equal values, dy is shared among them evenly;
+/// with reduction none the positions must differ.
+Values scatter_gradient(B g, const Scatter& s, Meet meet, Value* x, Value* updates, Value* y,
+                        Value* dy);
 
 }  // namespace tenon::ops

@@ -4,7 +4,9 @@
 namespace tenon::ops {
 namespace {
 
-Expr scalar(const Call& c, const Exprs& x) { return scalar::select(x[0] <= 0, scalar::expm1(x[0]) * c.real("alpha"), x[0]) * c.real("gamma"); }
+Expr scalar(const Call& c, const Exprs& x) {
+  return scalar::select(x[0] <= 0, scalar::expm1(x[0]) * c.real("alpha"), x[0]) * c.real("gamma");
+}
 
 // dx = gamma dy for x > 0, gamma alpha e^x dy at and below 0
 Values gradient(B g, const Call& c, const Values& dys) {

@@ -15,7 +15,8 @@ Result<Datums> eval(const EvalCall& e) { return Datums{Datum::sequence(e.inputs)
 
 Values gradient(B g, const Call& c, const Values& dys) {
   Values dxs;
-  for (int i = 0; i < c.num_inputs(); ++i) dxs.push_back(g.sequence_at(dys[0], g.constant(Tensor::scalar<std::int64_t>(i))));
+  for (int i = 0; i < c.num_inputs(); ++i)
+    dxs.push_back(g.sequence_at(dys[0], g.constant(Tensor::scalar<std::int64_t>(i))));
   return dxs;
 }
 
@@ -27,7 +28,8 @@ OpPage sequence_construct() {
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
-  p.samples = {sample({{2, 3}, {2, 3}}), sample({{2}, {3}, {}}), sample({{2}}).all(DType::string), rejects({{2}, {2}}, "is i64 but").dtypes({DType::f32, DType::i64})};
+  p.samples = {sample({{2, 3}, {2, 3}}), sample({{2}, {3}, {}}), sample({{2}}).all(DType::string),
+               rejects({{2}, {2}}, "is i64 but").dtypes({DType::f32, DType::i64})};
   return p;
 }
 

@@ -4,7 +4,9 @@
 namespace tenon::ops {
 namespace {
 
-Result<Types> infer(const Call& c) { return Types{Type::sequence(Type::unranked(c.dtype("dtype")))}; }
+Result<Types> infer(const Call& c) {
+  return Types{Type::sequence(Type::unranked(c.dtype("dtype")))};
+}
 Result<Datums> eval(const EvalCall&) { return Datums{Datum::sequence({})}; }
 
 }  // namespace

@@ -15,7 +15,9 @@ Result<Datums> eval(const EvalCall& e) {
 
 // The erased item gets zeros. A negative position is brought into the longer sequence.
 Values gradient(B g, const Call& c, const Values& dys) {
-  Value *at = c.has(1) ? g.reshape(g.cast_to(c.value(1), DType::i64), g.ints({})) : g.constant(Tensor::scalar<std::int64_t>(-1)), *zero = g.constant(Tensor::scalar<std::int64_t>(0));
+  Value *at = c.has(1) ? g.reshape(g.cast_to(c.value(1), DType::i64), g.ints({}))
+                       : g.constant(Tensor::scalar<std::int64_t>(-1)),
+        *zero = g.constant(Tensor::scalar<std::int64_t>(0));
   at = g.add(at, g.mul(g.cast_to(g.less(at, zero), DType::i64), g.sequence_length(c.value(0))));
   return {g.sequence_insert(dys[0], g.zeros_like(g.sequence_at(c.value(0), at)), at), nullptr};
 }
@@ -23,13 +25,18 @@ Values gradient(B g, const Call& c, const Values& dys) {
 }  // namespace
 
 OpPage sequence_erase() {
-  OpPage p = sequence_page("sequence_erase", "the sequence without the item at `position` (the last without one); negative positions count from the end");
+  OpPage p = sequence_page("sequence_erase",
+                           "the sequence without the item at `position` (the last without one); "
+                           "negative positions count from the end");
   p.inputs = {sequence_input("sequence"), position_input()};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
-  const std::vector<Tensor> items = {Tensor::zeros(DType::f32, {2}), Tensor::full(DType::f32, {3}, 1)};
-  p.samples = {sample({{}}).sequence(0, items), sample({{}, {}}).sequence(0, items).given(1, Tensor::scalar<std::int64_t>(0)), sample({{}, {}}).sequence(0, items).given(1, Tensor::scalar<std::int64_t>(-2)),
+  const std::vector<Tensor> items = {Tensor::zeros(DType::f32, {2}),
+                                     Tensor::full(DType::f32, {3}, 1)};
+  p.samples = {sample({{}}).sequence(0, items),
+               sample({{}, {}}).sequence(0, items).given(1, Tensor::scalar<std::int64_t>(0)),
+               sample({{}, {}}).sequence(0, items).given(1, Tensor::scalar<std::int64_t>(-2)),
                rejects({{2}}, "sequence cannot be f32[2]")};
   return p;
 }

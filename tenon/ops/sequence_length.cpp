@@ -5,7 +5,9 @@ namespace tenon::ops {
 namespace {
 
 Result<Types> infer(const Call&) { return Types{Type(DType::i64, {})}; }
-Result<Datums> eval(const EvalCall& e) { return Datums{Datum(Tensor::scalar(static_cast<std::int64_t>(e.datum(0).items().size())))}; }
+Result<Datums> eval(const EvalCall& e) {
+  return Datums{Datum(Tensor::scalar(static_cast<std::int64_t>(e.datum(0).items().size())))};
+}
 
 }  // namespace
 
@@ -15,7 +17,9 @@ OpPage sequence_length() {
   p.infer = infer;
   p.eval = eval;
   p.gradient = none("integer result");
-  p.samples = {sample({{}}).sequence(0, {Tensor::zeros(DType::f32, {2}), Tensor::zeros(DType::f32, {})}), sample({{}}).sequence(0, {}), rejects({{2}}, "sequence cannot be f32[2]")};
+  p.samples = {
+      sample({{}}).sequence(0, {Tensor::zeros(DType::f32, {2}), Tensor::zeros(DType::f32, {})}),
+      sample({{}}).sequence(0, {}), rejects({{2}}, "sequence cannot be f32[2]")};
   return p;
 }
 

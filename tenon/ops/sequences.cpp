@@ -3,9 +3,12 @@
 
 namespace tenon::ops {
 
-Result<std::size_t> position_in(const EvalCall& e, int input, std::int64_t size, std::int64_t other) {
-  const std::int64_t given = e.has(input) ? integer_element(e.in(input), 0) : other, at = given < 0 ? given + size : given;
-  if (at < 0 || at >= size) return invalid("{}: position {} is outside of {} items", e.call.op().name, given, size);
+Result<std::size_t> position_in(const EvalCall& e, int input, std::int64_t size,
+                                std::int64_t other) {
+  const std::int64_t given = e.has(input) ? integer_element(e.in(input), 0) : other,
+                     at = given < 0 ? given + size : given;
+  if (at < 0 || at >= size)
+    return invalid("{}: position {} is outside of {} items", e.call.op().name, given, size);
   return static_cast<std::size_t>(at);
 }
 

@@ -30,7 +30,8 @@ TEST(Sequences, GradientOfInsertedAndErasedItems) {
   expect_central_differences(of([](B g, Value* a, Value* b) {
     Value* s = g.sequence_insert(g.sequence_construct(a, b), g.mul(a, a), at(g, 0));
     Value* rest = g.sequence_erase(s, at(g, -1));
-    return g.concat(g.concat_from_sequence(rest, Attrs{{"axis", 0}}), g.mul(b, b), Attrs{{"axis", 0}});
+    return g.concat(g.concat_from_sequence(rest, Attrs{{"axis", 0}}), g.mul(b, b),
+                    Attrs{{"axis", 0}});
   }));
 }
 
@@ -58,10 +59,12 @@ TEST(Optionals, GradientPassesThrough) {
 TEST(Sequences, PositionsOutsideAreRefused) {
   Graph graph;
   GraphBuilder b(graph, table());
-  graph.add_output(B(b).sequence_at(B(b).sequence_construct(graph.add_input("a", f64({2}))), at(B(b), 1)), "y");
+  graph.add_output(
+      B(b).sequence_at(B(b).sequence_construct(graph.add_input("a", f64({2}))), at(B(b), 1)), "y");
   const auto out = interpret(graph, {Datum(doubles({2}, {1, 2}))});
   ASSERT_FALSE(out.ok());
-  EXPECT_NE(out.error().message.find("position 1 is outside of 1 items"), std::string::npos) << out.error().text();
+  EXPECT_NE(out.error().message.find("position 1 is outside of 1 items"), std::string::npos)
+      << out.error().text();
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ OpPage sigmoid() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-3, 3), sample({{4}}).range(-200, 200).without_gradient("saturated"),
-                  sample({{4}}).all(DType::f16).range(-9, 9), sample({{2, 4}}).all(DType::bf16).range(-1, 1)},
+      .samples = {sample({{2, 3}}).range(-3, 3),
+                  sample({{4}}).range(-200, 200).without_gradient("saturated"),
+                  sample({{4}}).all(DType::f16).range(-9, 9),
+                  sample({{2, 4}}).all(DType::bf16).range(-1, 1)},
   });
 }
 

@@ -18,7 +18,8 @@ OpPage sign() {
       .inputs = {{"x", kNumeric}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-1, 1).distinct(), sample({{4}}).all(DType::i8).range(-2, 2),
+      .samples = {sample({{2, 3}}).range(-1, 1).distinct(),
+                  sample({{4}}).all(DType::i8).range(-2, 2),
                   sample({{4}}).all(DType::u64).range(0, 2)},
   });
 }

@@ -7,7 +7,9 @@ namespace {
 Expr scalar(const Call&, const Exprs& x) { return scalar::sin(x[0]); }
 
 // dx = dy * cos(x)
-Values gradient(B g, const Call& c, const Values& dys) { return {g.mul(dys[0], g.cos(c.value(0)))}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.mul(dys[0], g.cos(c.value(0)))};
+}
 
 }  // namespace
 

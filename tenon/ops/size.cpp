@@ -11,7 +11,9 @@ std::optional<std::vector<Dim>> contents(const Call& c) {
   return std::vector<Dim>{c.in(0).count()};
 }
 
-Result<Datums> eval(const EvalCall& e) { return Datums{Datum(Tensor::scalar<std::int64_t>(e.in(0).count()))}; }
+Result<Datums> eval(const EvalCall& e) {
+  return Datums{Datum(Tensor::scalar<std::int64_t>(e.in(0).count()))};
+}
 Cost cost(const Call& c) { return {Dim(0), Dim(0), c.bytes_out()}; }
 
 }  // namespace

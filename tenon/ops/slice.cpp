@@ -6,11 +6,15 @@ namespace tenon::ops {
 namespace {
 
 // The size of one cut with symbolic ends, for step 1: clamped length; a fresh dim when undecided.
-Dim symbolic_count(const Call& c, int axis, Dim start, Dim end, std::int64_t step, const Dim& size) {
-  if (start.is_constant() && end.is_constant() && size.is_constant()) return Dim(cut_of(start.value(), end.value(), step, size.value()).count);
+Dim symbolic_count(const Call& c, int axis, Dim start, Dim end, std::int64_t step,
+                   const Dim& size) {
+  if (start.is_constant() && end.is_constant() && size.is_constant())
+    return Dim(cut_of(start.value(), end.value(), step, size.value()).count);
   const auto normal = [&](Dim v, bool is_end) -> std::optional<Dim> {
-    if (v.is_constant() && v.value() < 0) v = v.value() <= -(std::int64_t{1} << 31) ? Dim(0) : v + size;
-    else if (v.is_constant() && is_end && v.value() >= (std::int64_t{1} << 31) - 1) v = size;
+    if (v.is_constant() && v.value() < 0)
+      v = v.value() <= -(std::int64_t{1} << 31) ? Dim(0) : v + size;
+    else if (v.is_constant() && is_end && v.value() >= (std::int64_t{1} << 31) - 1)
+      v = size;
     if (v == size || at_least(v - size, 0) == Truth::yes) return size;
     if (at_least(v, 0) == Truth::yes && at_least(size, v) == Truth::yes) return v;
     if (at_least(v, 0) == Truth::yes) return min(v, size);
@@ -20,14 +24,16 @@ Dim symbolic_count(const Call& c, int axis, Dim start, Dim end, std::int64_t ste
     auto s = normal(start, false), e = normal(end, true);
     return max(Dim(0), ceil_div(*e - *s, Dim(step)));
   }
-  if (start == Dim(-1) && end.is_constant() && end.value() < -(std::int64_t{1} << 30)) return ceil_div(size, Dim(-step));  // a whole axis backwards
+  if (start == Dim(-1) && end.is_constant() && end.value() < -(std::int64_t{1} << 30))
+    return ceil_div(size, Dim(-step));  // a whole axis backwards
   return c.fresh_dim(fmt::format("d{}", axis));
 }
 
 Result<Types> infer(const Call& c) {
   const Type& x = c.in(0);
   if (!x.ranked()) return Types{Type::unranked(x.dtype())};
-  auto starts = c.dims(1), ends = c.dims(2), steps = c.has(4) ? c.dims(4) : std::optional<std::vector<Dim>>();
+  auto starts = c.dims(1), ends = c.dims(2),
+       steps = c.has(4) ? c.dims(4) : std::optional<std::vector<Dim>>();
   const bool known_axes = !c.has(3) || c.known_integers(3);
   const auto n = c.in(1).ranked() && c.in(1).ndim() == 1 ? c.in(1).dim(0).known() : std::nullopt;
   if (!n || !known_axes) {  // any axis may be cut
@@ -39,11 +45,15 @@ Result<Types> infer(const Call& c) {
   Type out = x;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const bool all_known = starts && ends && (!c.has(4) || (steps && (*steps)[i].is_constant()));
-    if (!all_known) { out = out.with_dim(axes[i], c.fresh_dim(fmt::format("d{}", axes[i]))); continue; }
+    if (!all_known) {
+      out = out.with_dim(axes[i], c.fresh_dim(fmt::format("d{}", axes[i])));
+      continue;
+    }
     TENON_EXPECT(i < starts->size() && i < ends->size(), "starts and ends have one length", x);
     const std::int64_t step = steps ? (*steps)[i].value() : 1;
     TENON_EXPECT(step != 0, "steps are not 0", x);
-    out = out.with_dim(axes[i], symbolic_count(c, axes[i], (*starts)[i], (*ends)[i], step, x.dim(axes[i])));
+    out = out.with_dim(axes[i],
+                       symbolic_count(c, axes[i], (*starts)[i], (*ends)[i], step, x.dim(axes[i])));
   }
   return Types{out};
 }
@@ -75,10 +85,13 @@ Values gradient(B g, const Call& c, const Values& dys) {
 Result<Factors> sharding(const Call& c) {
   Factors f;
   std::vector<std::string> names;
-  for (int i = 0; i < c.in(0).ndim(); ++i) names.push_back(c.in(0).dim(i) == c.out(0).dim(i) ? fmt::format("d{}", i) : "");
+  for (int i = 0; i < c.in(0).ndim(); ++i)
+    names.push_back(c.in(0).dim(i) == c.out(0).dim(i) ? fmt::format("d{}", i) : "");
   const bool known = !c.has(3) || c.known_integers(3);
   if (known && c.in(1).dim(0).known())
-    for (int a : TENON_TRY(cut_axes(c, 3, c.in(0).ndim(), static_cast<std::size_t>(c.in(1).dim(0).value())))) names[static_cast<std::size_t>(a)] = "";
+    for (int a : TENON_TRY(
+             cut_axes(c, 3, c.in(0).ndim(), static_cast<std::size_t>(c.in(1).dim(0).value()))))
+      names[static_cast<std::size_t>(a)] = "";
   f.inputs.assign(static_cast<std::size_t>(c.num_inputs()), {""});
   f.inputs[0] = names;
   f.outputs = {names};
@@ -89,17 +102,34 @@ Result<Factors> sharding(const Call& c) {
 
 OpPage slice() {
   const auto v = [](std::vector<std::int64_t> x) { return Tensor::vector(x); };
-  OpPage p = movement("slice", "elements starts, starts + steps, ... before ends along `axes` (the first ones by default); NumPy's rules for negative and large positions");
-  p.inputs = {{"x", kAny}, {"starts", kIndex, "I"}, {"ends", kIndex, "I"}, maybe("axes", kIndex, "A"), maybe("steps", kIndex, "S")};
+  OpPage p = movement("slice",
+                      "elements starts, starts + steps, ... before ends along `axes` (the first "
+                      "ones by default); NumPy's rules for negative and large positions");
+  p.inputs = {{"x", kAny},
+              {"starts", kIndex, "I"},
+              {"ends", kIndex, "I"},
+              maybe("axes", kIndex, "A"),
+              maybe("steps", kIndex, "S")};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding;
   p.samples = {sample({{4, 5}, {1}, {1}}).known(1, v({1})).known(2, v({3})),
-               sample({{4, 5}, {1}, {1}, {1}, {1}}).known(1, v({-1})).known(2, v({-100})).known(3, v({1})).known(4, v({-2})),
-               sample({{4, 5}, {2}, {2}, {2}}).known(1, v({0, 1})).known(2, v({1000, -1})).known(3, v({0, -1})),
+               sample({{4, 5}, {1}, {1}, {1}, {1}})
+                   .known(1, v({-1}))
+                   .known(2, v({-100}))
+                   .known(3, v({1}))
+                   .known(4, v({-2})),
+               sample({{4, 5}, {2}, {2}, {2}})
+                   .known(1, v({0, 1}))
+                   .known(2, v({1000, -1}))
+                   .known(3, v({0, -1})),
                sample({{4, 5}, {1}, {1}, {1}}).given(1, v({3})).given(2, v({1})).known(3, v({0})),
-               rejects({{4}, {1}, {1}, {1}, {1}}, "steps are not 0").known(1, v({0})).known(2, v({1})).known(3, v({0})).known(4, v({0}))};
+               rejects({{4}, {1}, {1}, {1}, {1}}, "steps are not 0")
+                   .known(1, v({0}))
+                   .known(2, v({1}))
+                   .known(3, v({0}))
+                   .known(4, v({0}))};
   return p;
 }
 

@@ -20,8 +20,10 @@ Result<Datums> eval(const EvalCall& e) {
   const auto size = static_cast<std::size_t>(size_of(dy.dtype()));
   for_each_index(dy.dims(), [&](const Dims& at, std::int64_t k) {
     std::int64_t to = 0;
-    for (std::size_t i = 0; i < at.size(); ++i) to += (cuts[i].start + at[i] * cuts[i].step) * strides[i];
-    std::memcpy(out.raw() + static_cast<std::size_t>(to) * size, dy.raw() + static_cast<std::size_t>(k) * size, size);
+    for (std::size_t i = 0; i < at.size(); ++i)
+      to += (cuts[i].start + at[i] * cuts[i].step) * strides[i];
+    std::memcpy(out.raw() + static_cast<std::size_t>(to) * size,
+                dy.raw() + static_cast<std::size_t>(k) * size, size);
   });
   return Datums{Datum(out)};
 }
@@ -47,16 +49,29 @@ Result<Factors> sharding(const Call& c) {
 OpPage slice_adjoint() {
   const auto v = [](std::vector<std::int64_t> x) { return Tensor::vector(x); };
   return {.name = "slice_adjoint",
-          .doc = "the adjoint of slice: zeros of `shape` with dy at the positions that slice(x, starts, ends, axes, steps) reads",
-          .inputs = {{"dy", kAny}, {"shape", kIndex, "D"}, {"starts", kIndex, "I"}, {"ends", kIndex, "I"}, maybe("axes", kIndex, "A"), maybe("steps", kIndex, "S")},
+          .doc =
+              "the adjoint of slice: zeros of `shape` with dy at the positions that slice(x, "
+              "starts, ends, axes, steps) reads",
+          .inputs = {{"dy", kAny},
+                     {"shape", kIndex, "D"},
+                     {"starts", kIndex, "I"},
+                     {"ends", kIndex, "I"},
+                     maybe("axes", kIndex, "A"),
+                     maybe("steps", kIndex, "S")},
           .infer = infer,
           .eval = eval,
           .decompose = none("core"),
           .gradient = gradient,
           .cost = cost,
           .sharding = sharding,
-          .samples = {sample({{2, 5}, {2}, {1}, {1}}).known(1, v({4, 5})).known(2, v({1})).known(3, v({3})),
-                      sample({{4, 2}, {2}, {1}, {1}, {1}, {1}}).known(1, v({4, 5})).known(2, v({-1})).known(3, v({0})).known(4, v({1})).known(5, v({-2}))}};
+          .samples = {
+              sample({{2, 5}, {2}, {1}, {1}}).known(1, v({4, 5})).known(2, v({1})).known(3, v({3})),
+              sample({{4, 2}, {2}, {1}, {1}, {1}, {1}})
+                  .known(1, v({4, 5}))
+                  .known(2, v({-1}))
+                  .known(3, v({0}))
+                  .known(4, v({1}))
+                  .known(5, v({-2}))}};
 }
 
 }  // namespace tenon::ops

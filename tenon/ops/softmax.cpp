@@ -26,7 +26,8 @@ Result<Factors> sharding(const Call& c) {
   const int axis = TENON_TRY(c.axis(c.integer("axis"), c.in(0).ndim()));
   Factors f;
   f.inputs.resize(1);
-  for (int i = 0; i < c.in(0).ndim(); ++i) f.inputs[0].push_back(i == axis ? "" : fmt::format("d{}", i));
+  for (int i = 0; i < c.in(0).ndim(); ++i)
+    f.inputs[0].push_back(i == axis ? "" : fmt::format("d{}", i));
   f.outputs = f.inputs;
   return f;
 }
@@ -43,7 +44,8 @@ OpPage softmax() {
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with({{"axis", 1}}), sample({{5}}).range(-80, 80).without_gradient("saturated"),
+          .samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with({{"axis", 1}}),
+                      sample({{5}}).range(-80, 80).without_gradient("saturated"),
                       rejects({{2}}, "axis 1 is outside").with({{"axis", 1}})}};
 }
 

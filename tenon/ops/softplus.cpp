@@ -5,10 +5,14 @@ namespace tenon::ops {
 namespace {
 
 // log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)
-Expr scalar(const Call&, const Exprs& x) { return scalar::max(x[0], scalar::like(x[0], 0)) + scalar::log1p(scalar::exp(-scalar::abs(x[0]))); }
+Expr scalar(const Call&, const Exprs& x) {
+  return scalar::max(x[0], scalar::like(x[0], 0)) + scalar::log1p(scalar::exp(-scalar::abs(x[0])));
+}
 
 // dx = dy * sigmoid(x)
-Values gradient(B g, const Call& c, const Values& dys) { return {g.mul(dys[0], g.sigmoid(c.value(0)))}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.mul(dys[0], g.sigmoid(c.value(0)))};
+}
 
 }  // namespace
 
@@ -19,7 +23,8 @@ OpPage softplus() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-3, 3), sample({{4}}).range(-200, 200).without_gradient("saturated"),
+      .samples = {sample({{2, 3}}).range(-3, 3),
+                  sample({{4}}).range(-200, 200).without_gradient("saturated"),
                   sample({{4}}).all(DType::f16).range(-9, 9)},
   });
 }

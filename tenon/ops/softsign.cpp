@@ -21,7 +21,8 @@ OpPage softsign() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(-3, 3).distinct(), sample({{4}}).all(DType::f16).range(-9, 9)},
+      .samples = {sample({{2, 3}}).range(-3, 3).distinct(),
+                  sample({{4}}).all(DType::f16).range(-9, 9)},
   });
 }
 

@@ -1,4 +1,5 @@
-// split_like_sequence(x, like; axis, new_axis): a joined tensor cut back into the items of a sequence.
+// split_like_sequence(x, like; axis, new_axis): a joined tensor cut back into the items of a
+// sequence.
 #include "tenon/ops/sequences.h"
 
 namespace tenon::ops {
@@ -15,23 +16,33 @@ Result<Datums> eval(const EvalCall& e) {
     widths.push_back(stacked ? 1 : d.tensor().dim(axis));
     sum += widths.back();
   }
-  if (sum != e.in(0).dim(axis)) return invalid("split_like_sequence: items take {} of axis {} but x has {}", sum, axis, e.in(0).dim(axis));
+  if (sum != e.in(0).dim(axis))
+    return invalid("split_like_sequence: items take {} of axis {} but x has {}", sum, axis,
+                   e.in(0).dim(axis));
   return Datums{pieces(e.in(0), axis, widths, !stacked)};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return {g.concat_from_sequence(dys[0], c.node().attrs()), nullptr}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.concat_from_sequence(dys[0], c.node().attrs()), nullptr};
+}
 
 }  // namespace
 
 OpPage split_like_sequence() {
-  OpPage p = sequence_page("split_like_sequence", "the inverse and adjoint of concat_from_sequence: x cut along `axis` into items of the widths of those of `like`");
+  OpPage p = sequence_page("split_like_sequence",
+                           "the inverse and adjoint of concat_from_sequence: x cut along `axis` "
+                           "into items of the widths of those of `like`");
   p.inputs = {{"x", kAny}, sequence_input("like")};
   p.attrs = {AttrSpec::required("axis", Attr::Kind::integer), {"new_axis", false}};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
-  const std::vector<Tensor> wider = {Tensor::zeros(DType::f32, {2, 3}), Tensor::full(DType::f32, {2, 1}, 1)}, same = {Tensor::zeros(DType::f32, {2}), Tensor::full(DType::f32, {2}, 1)};
-  p.samples = {sample({{2, 4}, {}}).sequence(1, wider).with({{"axis", 1}}), sample({{2, 2}, {}}).sequence(1, same).with({{"axis", -1}, {"new_axis", true}})};
+  const std::vector<Tensor> wider = {Tensor::zeros(DType::f32, {2, 3}),
+                                     Tensor::full(DType::f32, {2, 1}, 1)},
+                            same = {Tensor::zeros(DType::f32, {2}),
+                                    Tensor::full(DType::f32, {2}, 1)};
+  p.samples = {sample({{2, 4}, {}}).sequence(1, wider).with({{"axis", 1}}),
+               sample({{2, 2}, {}}).sequence(1, same).with({{"axis", -1}, {"new_axis", true}})};
   return p;
 }
 

@@ -31,7 +31,8 @@ Result<std::vector<std::int64_t>> widths(const EvalCall& e, std::int64_t size) {
       if (w < 0) return invalid("split_to_sequence: size {} is negative", w);
       sum += w;
     }
-    if (sum != size) return invalid("split_to_sequence: sizes sum to {} but the axis has {}", sum, size);
+    if (sum != size)
+      return invalid("split_to_sequence: sizes sum to {} but the axis has {}", sum, size);
     return given;
   }
   const std::int64_t width = e.has(1) ? integer_element(e.in(1), 0) : 1;
@@ -43,26 +44,34 @@ Result<std::vector<std::int64_t>> widths(const EvalCall& e, std::int64_t size) {
 
 Result<Datums> eval(const EvalCall& e) {
   const int axis = TENON_TRY(e.call.axis(e.call.integer("axis"), e.in(0).ndim()));
-  return Datums{pieces(e.in(0), axis, TENON_TRY(widths(e, e.in(0).dim(axis))), e.has(1) || e.call.flag("keepdims"))};
+  return Datums{pieces(e.in(0), axis, TENON_TRY(widths(e, e.in(0).dim(axis))),
+                       e.has(1) || e.call.flag("keepdims"))};
 }
 
 Values gradient(B g, const Call& c, const Values& dys) {
   const bool slices = !c.has(1) && !c.flag("keepdims");
-  return {g.reshape_like(g.concat_from_sequence(dys[0], Attrs{{"axis", c.integer("axis")}, {"new_axis", slices}}), c.value(0)), nullptr};
+  return {g.reshape_like(g.concat_from_sequence(
+                             dys[0], Attrs{{"axis", c.integer("axis")}, {"new_axis", slices}}),
+                         c.value(0)),
+          nullptr};
 }
 
 }  // namespace
 
 OpPage split_to_sequence() {
-  OpPage p = sequence_page("split_to_sequence",
-                           "x cut along `axis` into pieces of `sizes`, one number for each, or one for all but a smaller last one; without sizes into slices, whose axis keepdims = false drops");
+  OpPage p = sequence_page(
+      "split_to_sequence",
+      "x cut along `axis` into pieces of `sizes`, one number for each, or one for all but a "
+      "smaller last one; without sizes into slices, whose axis keepdims = false drops");
   p.inputs = {{"x", kAny}, maybe("sizes", kIndex, "I")};
   p.attrs = {{"axis", 0}, {"keepdims", true}};
   p.infer = infer;
   p.eval = eval;
   p.gradient = gradient;
-  p.samples = {sample({{3, 5}, {}}).given(1, Tensor::scalar<std::int64_t>(2)).with({{"axis", 1}}), sample({{3, 5}, {2}}).known(1, i64s({1, 2})), sample({{2, 3}}),
-               sample({{2, 3}}).with({{"axis", -1}, {"keepdims", false}}), rejects({{3, 5}, {2}}, "x.dim is 3 but sum of sizes is 4").known(1, i64s({2, 2}))};
+  p.samples = {sample({{3, 5}, {}}).given(1, Tensor::scalar<std::int64_t>(2)).with({{"axis", 1}}),
+               sample({{3, 5}, {2}}).known(1, i64s({1, 2})), sample({{2, 3}}),
+               sample({{2, 3}}).with({{"axis", -1}, {"keepdims", false}}),
+               rejects({{3, 5}, {2}}, "x.dim is 3 but sum of sizes is 4").known(1, i64s({2, 2}))};
   return p;
 }
 

@@ -20,7 +20,8 @@ OpPage sqrt() {
       .inputs = {{"x", kFloat}},
       .scalar = scalar,
       .gradient = gradient,
-      .samples = {sample({{2, 3}}).range(0.1, 2), sample({{0}}), sample({{4}}).all(DType::f16).range(0, 9)},
+      .samples = {sample({{2, 3}}).range(0.1, 2), sample({{0}}),
+                  sample({{4}}).all(DType::f16).range(0, 9)},
   });
 }
 

@@ -6,7 +6,8 @@
 namespace tenon::ops {
 namespace {
 
-// The axes taken out; nullopt when only the data tells (symbolic sizes without axes, computed axes).
+// The axes taken out; nullopt when only the data tells (symbolic sizes without axes, computed
+// axes).
 Result<std::optional<std::vector<int>>> squeezed_axes(const Call& c) {
   const Type& x = c.in(0);
   std::vector<int> axes;
@@ -21,7 +22,8 @@ Result<std::optional<std::vector<int>>> squeezed_axes(const Call& c) {
   if (!known) return std::optional<std::vector<int>>();
   for (std::int64_t a : *known) axes.push_back(TENON_TRY(c.axis(a, x.ndim())));
   std::sort(axes.begin(), axes.end());
-  TENON_EXPECT(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "every axis is named once", x);
+  TENON_EXPECT(std::adjacent_find(axes.begin(), axes.end()) == axes.end(),
+               "every axis is named once", x);
   return std::optional(axes);
 }
 
@@ -32,14 +34,19 @@ Result<Types> infer(const Call& c) {
   if (!axes) return Types{Type::unranked(x.dtype())};
   Shape out;
   for (int i = 0; i < x.ndim(); ++i) {
-    if (!std::binary_search(axes->begin(), axes->end(), i)) { out.push_back(x.dim(i)); continue; }
+    if (!std::binary_search(axes->begin(), axes->end(), i)) {
+      out.push_back(x.dim(i));
+      continue;
+    }
     TENON_EXPECT_SAME(x.dim(i), Dim(1), "x.dim == a squeezed size");
   }
   return Types{x.with_shape(out)};
 }
 
 Values decompose(B g, const Call& c) { return {g.reshape_to(c.value(0), c.out(0).shape())}; }
-Values gradient(B g, const Call& c, const Values& dys) { return {g.reshape_like(dys[0], c.value(0)), nullptr}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.reshape_like(dys[0], c.value(0)), nullptr};
+}
 
 Result<Factors> sharding(const Call& c) {
   Factors f = all_whole(c);
@@ -56,7 +63,9 @@ Result<Factors> sharding(const Call& c) {
 }  // namespace
 
 OpPage squeeze() {
-  OpPage p = movement("squeeze", "x without the axes `axes`, whose sizes are 1; without `axes`, without every axis of size 1");
+  OpPage p = movement(
+      "squeeze",
+      "x without the axes `axes`, whose sizes are 1; without `axes`, without every axis of size 1");
   p.inputs = {{"x", kAny}, maybe("axes", kIndex, "I")};
   p.traits.push_back(Trait::view);
   p.infer = infer;
@@ -64,8 +73,12 @@ OpPage squeeze() {
   p.decompose = decompose;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{4, 1, 3}, {1}}).known(1, i64s({1})), sample({{1, 2, 1}, {2}}).known(1, i64s({-1, 0})), sample({{1, 2, 1}}), sample({{1}, {1}}).given(1, i64s({0})),
-               rejects({{2, 1}, {1}}, "x.dim is 2 but a squeezed size is 1").known(1, i64s({0})), rejects({{1, 1}, {2}}, "named once").known(1, i64s({0, -2}))};
+  p.samples = {sample({{4, 1, 3}, {1}}).known(1, i64s({1})),
+               sample({{1, 2, 1}, {2}}).known(1, i64s({-1, 0})),
+               sample({{1, 2, 1}}),
+               sample({{1}, {1}}).given(1, i64s({0})),
+               rejects({{2, 1}, {1}}, "x.dim is 2 but a squeezed size is 1").known(1, i64s({0})),
+               rejects({{1, 1}, {2}}, "named once").known(1, i64s({0, -2}))};
   return p;
 }
 

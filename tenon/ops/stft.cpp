@@ -1,4 +1,5 @@
-// stft(signal, frame_step, window, frame_length; onesided): Fourier transforms of overlapping frames.
+// stft(signal, frame_step, window, frame_length; onesided): Fourier transforms of overlapping
+// frames.
 #include "tenon/ops/movements.h"
 
 namespace tenon::ops {
@@ -15,7 +16,8 @@ Dim frame_length(const Call& c) {
 
 Result<Types> infer(const Call& c) {
   const Type& x = c.in(0);
-  if (!x.ranked() || (c.has(2) && !c.in(2).ranked())) return Types{Type(x.dtype(), unknown_shape(c, 4))};
+  if (!x.ranked() || (c.has(2) && !c.in(2).ranked()))
+    return Types{Type(x.dtype(), unknown_shape(c, 4))};
   TENON_EXPECT(x.ndim() == 3, "signal.ndim == 3", x);
   TENON_EXPECT(c.has(2) || c.has(3), "window or frame_length is given", x);
   const Dim frame = frame_length(c);
@@ -26,14 +28,18 @@ Result<Types> infer(const Call& c) {
   auto step = c.dims(1);
   if (step) TENON_EXPECT(at_least((*step)[0], 1) != Truth::no, "frame_step >= 1", c.in(1));
   TENON_EXPECT(at_least(x.dim(1), frame) != Truth::no, "a frame is no longer than the signal", x);
-  const Dim frames = step ? floor_div(x.dim(1) - frame, (*step)[0]) + Dim(1) : c.fresh_dim("frames");
-  return Types{x.with_shape({x.dim(0), frames, c.flag("onesided") ? floor_div(frame, Dim(2)) + Dim(1) : frame, Dim(2)})};
+  const Dim frames =
+      step ? floor_div(x.dim(1) - frame, (*step)[0]) + Dim(1) : c.fresh_dim("frames");
+  return Types{x.with_shape(
+      {x.dim(0), frames, c.flag("onesided") ? floor_div(frame, Dim(2)) + Dim(1) : frame, Dim(2)})};
 }
 
 // Frame f is signal[f * step ... f * step + length), times the window, transformed.
 Values decompose(B g, const Call& c) {
   Value *x = c.value(0), *one = g.ints({1});
-  const auto number = [&](int i) { return g.reshape(g.cast_to(c.value(i), DType::i64), g.ints({1})); };
+  const auto number = [&](int i) {
+    return g.reshape(g.cast_to(c.value(i), DType::i64), g.ints({1}));
+  };
   Value *step = number(1), *length = c.has(3) ? number(3) : size_of_axis(g, c.value(2), 0);
   Value* frames = g.add(g.div(g.sub(size_of_axis(g, x, 1), length), step), one);
   Value* at = g.add(g.mul(iota_along(g, frames, 0, 2), step), iota_along(g, length, 1, 2));
@@ -42,7 +48,9 @@ Values decompose(B g, const Call& c) {
   return {g.dft(framed, Attrs{{"onesided", c.flag("onesided")}})};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return gradient_of_decomposition(g, c, dys); }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return gradient_of_decomposition(g, c, dys);
+}
 
 Result<Factors> sharding(const Call& c) {
   Factors f = all_whole(c);
@@ -55,18 +63,28 @@ Result<Factors> sharding(const Call& c) {
 OpPage stft() {
   const auto n = [](std::int64_t v) { return Tensor::scalar(v); };
   return {.name = "stft",
-          .doc = "y[batch, frame, frequency, (real, imaginary)]: discrete Fourier transforms of frames of frame_length (the window's size by default) samples, frame_step apart, each multiplied by "
-                 "`window`; onesided leaves out the frequencies above the middle",
-          .inputs = {{"signal", kFloat}, {"frame_step", kIndex, "S"}, maybe("window", kFloat), maybe("frame_length", kIndex, "L")},
+          .doc =
+              "y[batch, frame, frequency, (real, imaginary)]: discrete Fourier transforms of "
+              "frames of frame_length (the window's size by default) samples, frame_step apart, "
+              "each multiplied by "
+              "`window`; onesided leaves out the frequencies above the middle",
+          .inputs = {{"signal", kFloat},
+                     {"frame_step", kIndex, "S"},
+                     maybe("window", kFloat),
+                     maybe("frame_length", kIndex, "L")},
           .attrs = {{"onesided", true}},
           .infer = infer,
           .decompose = decompose,
           .gradient = gradient,
           .cost = cost_of_decomposition,
           .sharding = sharding,
-          .samples = {sample({{2, 12, 1}, {}, {}, {}}).known(1, n(3)).absent(2).known(3, n(4)), sample({{2, 10, 1}, {}, {5}}).given(1, n(2)),
-                      sample({{1, 8, 2}, {}, {4}}).known(1, n(4)).with({{"onesided", false}}), rejects({{1, 4, 1}, {}, {5}}, "no longer than the signal").known(1, n(1)),
-                      rejects({{1, 8, 1}, {}, {5}, {}}, "window.size is 5 but frame_length is 4").known(1, n(1)).known(3, n(4))}};
+          .samples = {sample({{2, 12, 1}, {}, {}, {}}).known(1, n(3)).absent(2).known(3, n(4)),
+                      sample({{2, 10, 1}, {}, {5}}).given(1, n(2)),
+                      sample({{1, 8, 2}, {}, {4}}).known(1, n(4)).with({{"onesided", false}}),
+                      rejects({{1, 4, 1}, {}, {5}}, "no longer than the signal").known(1, n(1)),
+                      rejects({{1, 8, 1}, {}, {5}, {}}, "window.size is 5 but frame_length is 4")
+                          .known(1, n(1))
+                          .known(3, n(4))}};
 }
 
 }  // namespace tenon::ops

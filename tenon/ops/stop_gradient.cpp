@@ -21,7 +21,8 @@ OpPage stop_gradient() {
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding_elementwise;
-  p.samples = {sample({{2, 3}}).without_gradient("0 by definition, whatever differences say"), sample({{2}}).all(DType::i64).range(0, 9)};
+  p.samples = {sample({{2, 3}}).without_gradient("0 by definition, whatever differences say"),
+               sample({{2}}).all(DType::i64).range(0, 9)};
   return p;
 }
 

@@ -11,12 +11,14 @@ Result<Types> infer(const Call& c) {
 
 Result<Datums> eval(const EvalCall& e) {
   const Dims out = broadcast_dims(e.in(0).dims(), e.in(1).dims());
-  const Dims step_a = broadcast_strides(e.in(0).dims(), out), step_b = broadcast_strides(e.in(1).dims(), out);
+  const Dims step_a = broadcast_strides(e.in(0).dims(), out),
+             step_b = broadcast_strides(e.in(1).dims(), out);
   Tensor y(DType::string, out);
   const auto a = e.in(0).data<std::string>(), b = e.in(1).data<std::string>();
   auto to = y.data<std::string>();
   for_each_index(out, [&](const Dims& at, std::int64_t k) {
-    to[static_cast<std::size_t>(k)] = a[static_cast<std::size_t>(offset_of(at, step_a))] + b[static_cast<std::size_t>(offset_of(at, step_b))];
+    to[static_cast<std::size_t>(k)] = a[static_cast<std::size_t>(offset_of(at, step_a))] +
+                                      b[static_cast<std::size_t>(offset_of(at, step_b))];
   });
   return Datums{Datum(y)};
 }
@@ -36,8 +38,10 @@ OpPage string_concat() {
           .gradient = none("text has no derivative"),
           .cost = cost,
           .sharding = factors("..., ... -> ..."),
-          .samples = {sample({{2, 4}, {2, 4}}).all(DType::string), sample({{3, 1}, {2}}).all(DType::string), sample({{}, {}}).all(DType::string),
-                      rejects({{2}, {3}}, "do not broadcast").all(DType::string), rejects({{2}, {2}}, "must be one of string")}};
+          .samples = {sample({{2, 4}, {2, 4}}).all(DType::string),
+                      sample({{3, 1}, {2}}).all(DType::string), sample({{}, {}}).all(DType::string),
+                      rejects({{2}, {3}}, "do not broadcast").all(DType::string),
+                      rejects({{2}, {2}}, "must be one of string")}};
 }
 
 }  // namespace tenon::ops

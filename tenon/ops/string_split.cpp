@@ -37,11 +37,13 @@ std::vector<std::string> split_at_space(std::string_view text, std::int64_t most
   }
 }
 
-std::vector<std::string> split_at(std::string_view text, const std::string& delimiter, std::int64_t most) {
+std::vector<std::string> split_at(std::string_view text, const std::string& delimiter,
+                                  std::int64_t most) {
   if (delimiter.empty()) return split_at_space(text, most);
   std::vector<std::string> pieces;
   while (true) {
-    const auto end = static_cast<std::int64_t>(pieces.size()) < most ? text.find(delimiter) : std::string_view::npos;
+    const auto end = static_cast<std::int64_t>(pieces.size()) < most ? text.find(delimiter)
+                                                                     : std::string_view::npos;
     pieces.emplace_back(text.substr(0, end));
     if (end == std::string_view::npos) return pieces;
     text.remove_prefix(end + delimiter.size());
@@ -50,7 +52,9 @@ std::vector<std::string> split_at(std::string_view text, const std::string& deli
 
 Result<Datums> eval(const EvalCall& e) {
   const Tensor& x = e.in(0);
-  const std::int64_t most = e.call.has_attr("maxsplit") && e.call.integer("maxsplit") >= 0 ? e.call.integer("maxsplit") : std::numeric_limits<std::int64_t>::max();
+  const std::int64_t most = e.call.has_attr("maxsplit") && e.call.integer("maxsplit") >= 0
+                                ? e.call.integer("maxsplit")
+                                : std::numeric_limits<std::int64_t>::max();
   std::vector<std::vector<std::string>> all;
   std::size_t width = 0;
   Tensor counts(DType::i64, x.dims());
@@ -62,7 +66,9 @@ Result<Datums> eval(const EvalCall& e) {
   Dims dims = x.dims();
   dims.push_back(static_cast<std::int64_t>(width));
   Tensor y(DType::string, dims);
-  for (std::size_t i = 0; i < all.size(); ++i) std::move(all[i].begin(), all[i].end(), y.data<std::string>().begin() + static_cast<std::ptrdiff_t>(i * width));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    std::move(all[i].begin(), all[i].end(),
+              y.data<std::string>().begin() + static_cast<std::ptrdiff_t>(i * width));
   return Datums{Datum(y), Datum(counts)};
 }
 
@@ -73,8 +79,11 @@ Cost cost(const Call& c) { return {c.in(0).count(), c.bytes_in(), c.bytes_out()}
 OpPage string_split() {
   const auto texts = [](std::vector<std::string> v) { return Tensor::vector(v); };
   return {.name = "string_split",
-          .doc = "the pieces of each text between delimiters (between runs of white space if it is empty), cut at most maxsplit times, along a new last axis filled up with empty texts; and how many "
-                 "pieces each has",
+          .doc =
+              "the pieces of each text between delimiters (between runs of white space if it is "
+              "empty), cut at most maxsplit times, along a new last axis filled up with empty "
+              "texts; and how many "
+              "pieces each has",
           .inputs = {{"x", kString}},
           .outputs = {"pieces", "counts"},
           .attrs = {{"delimiter", ""}, AttrSpec::optional("maxsplit", Attr::Kind::integer)},
@@ -85,8 +94,10 @@ OpPage string_split() {
           .gradient = none("text has no derivative"),
           .cost = cost,
           .sharding = none("the last size is that of the longest text of all"),
-          .samples = {sample({{2}}).given(0, texts({" a  b c ", "d"})), sample({{2}}).given(0, texts({"a-b--c-", ""})).with({{"delimiter", "-"}}),
-                      sample({{2}}).given(0, texts({"a b c d", "e f"})).with({{"maxsplit", 2}}), sample({{0}}).all(DType::string), sample({{2, 2}}).all(DType::string)}};
+          .samples = {sample({{2}}).given(0, texts({" a  b c ", "d"})),
+                      sample({{2}}).given(0, texts({"a-b--c-", ""})).with({{"delimiter", "-"}}),
+                      sample({{2}}).given(0, texts({"a b c d", "e f"})).with({{"maxsplit", 2}}),
+                      sample({{0}}).all(DType::string), sample({{2, 2}}).all(DType::string)}};
 }
 
 }  // namespace tenon::ops

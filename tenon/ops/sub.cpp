@@ -21,7 +21,8 @@ OpPage sub() {
       .scalar = scalar,
       .gradient = gradient,
       .samples = {sample({{2, 3}, {2, 3}}), sample({{2, 3, 4}, {3, 1}}), sample({{4}, {}}),
-                  sample({{5}, {5}}).all(DType::u8).range(0, 200), rejects({{2, 3}, {4}}, "do not broadcast")},
+                  sample({{5}, {5}}).all(DType::u8).range(0, 200),
+                  rejects({{2, 3}, {4}}, "do not broadcast")},
   });
 }
 

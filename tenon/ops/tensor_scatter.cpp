@@ -12,16 +12,19 @@ Result<int> cache_axis(const Call& c) {
 
 Result<Types> infer(const Call& c) {
   const Type &past = c.in(0), &update = c.in(1);
-  TENON_EXPECT(c.text("mode") == "linear" || c.text("mode") == "circular", "mode is linear or circular");
+  TENON_EXPECT(c.text("mode") == "linear" || c.text("mode") == "circular",
+               "mode is linear or circular");
   if (!past.ranked() || !update.ranked()) return Types{past};
   TENON_EXPECT(past.ndim() == update.ndim(), "past.ndim == update.ndim", past, update);
   const int axis = TENON_TRY(cache_axis(c));
   for (int i = 0; i < past.ndim(); ++i)
     if (i != axis) TENON_EXPECT_SAME(past.dim(i), update.dim(i), "past.dim == update.dim");
-  TENON_EXPECT(at_least(past.dim(axis), update.dim(axis)) != Truth::no, "update is no longer than the cache", past, update);
+  TENON_EXPECT(at_least(past.dim(axis), update.dim(axis)) != Truth::no,
+               "update is no longer than the cache", past, update);
   if (c.has(2)) {
     TENON_EXPECT(!c.in(2).ranked() || c.in(2).ndim() == 1, "write_indices.ndim == 1", c.in(2));
-    if (c.in(2).ranked()) TENON_EXPECT_SAME(past.dim(0), c.in(2).dim(0), "past.batch == write_indices.size");
+    if (c.in(2).ranked())
+      TENON_EXPECT_SAME(past.dim(0), c.in(2).dim(0), "past.batch == write_indices.size");
   }
   return Types{past};
 }
@@ -32,17 +35,23 @@ Result<Datums> eval(const EvalCall& e) {
   const auto axis = static_cast<std::size_t>(TENON_TRY(cache_axis(e.call)));
   const std::int64_t room = past.dims()[axis], steps = update.dims()[axis];
   const bool circular = e.call.text("mode") == "circular";
-  const auto starts = e.has(2) ? integers(e.in(2)) : std::vector<std::int64_t>(static_cast<std::size_t>(past.dim(0)), 0);
+  const auto starts = e.has(2)
+                          ? integers(e.in(2))
+                          : std::vector<std::int64_t>(static_cast<std::size_t>(past.dim(0)), 0);
   for (std::int64_t s : starts)
-    if (s < 0 || (!circular && s + steps > room)) return invalid("tensor_scatter: {} positions from {} on do not fit into {}", steps, s, room);
-  const std::int64_t inner = num_elements(Dims(past.dims().begin() + static_cast<std::ptrdiff_t>(axis) + 1, past.dims().end()));
-  const std::int64_t outer = num_elements(Dims(past.dims().begin(), past.dims().begin() + static_cast<std::ptrdiff_t>(axis)));
+    if (s < 0 || (!circular && s + steps > room))
+      return invalid("tensor_scatter: {} positions from {} on do not fit into {}", steps, s, room);
+  const std::int64_t inner = num_elements(
+      Dims(past.dims().begin() + static_cast<std::ptrdiff_t>(axis) + 1, past.dims().end()));
+  const std::int64_t outer = num_elements(
+      Dims(past.dims().begin(), past.dims().begin() + static_cast<std::ptrdiff_t>(axis)));
   const std::int64_t per_batch = past.dim(0) == 0 ? 1 : outer / past.dim(0);
   Tensor y = past.clone();
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t s = 0; s < steps; ++s) {
       const std::int64_t at = starts[static_cast<std::size_t>(o / per_batch)] + s;
-      copy_run(update, (o * steps + s) * inner, y, (o * room + (circular ? at % room : at)) * inner, inner);
+      copy_run(update, (o * steps + s) * inner, y, (o * room + (circular ? at % room : at)) * inner,
+               inner);
     }
   return Datums{Datum(y)};
 }
@@ -73,7 +82,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   const int axis = *cache_axis(c);
   Values args = {dys[0], g.zeros_like(c.value(1))};
   if (c.has(2)) args.push_back(c.value(2));
-  return {g.tensor_scatter(args, c.node().attrs()), g.gather_elements(dys[0], positions(g, c, axis), Attrs{{"axis", axis}}), nullptr};
+  return {g.tensor_scatter(args, c.node().attrs()),
+          g.gather_elements(dys[0], positions(g, c, axis), Attrs{{"axis", axis}}), nullptr};
 }
 
 Result<Factors> sharding(const Call& c) {
@@ -87,7 +97,8 @@ Result<Factors> sharding(const Call& c) {
 
 OpPage tensor_scatter() {
   OpPage p = movement("tensor_scatter",
-                      "past with update written along `axis` from position write_indices[batch] on (0 without them); mode circular wraps around at the end, linear must fit");
+                      "past with update written along `axis` from position write_indices[batch] on "
+                      "(0 without them); mode circular wraps around at the end, linear must fit");
   p.inputs = {{"past", kAny}, {"update", kAny}, maybe("write_indices", kIndex, "I")};
   p.attrs = {{"axis", -2}, {"mode", "linear"}};
   p.infer = infer;
@@ -95,9 +106,13 @@ OpPage tensor_scatter() {
   p.decompose = decompose;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{2, 4, 3}, {2, 2, 3}, {2}}).given(2, i64s({1, 2})), sample({{2, 2, 4, 3}, {2, 2, 3, 3}, {2}}).given(2, i64s({3, 6})).with({{"mode", "circular"}}),
-               sample({{4, 5, 2}, {4, 3, 2}}), sample({{2, 3, 4}, {2, 3, 1}, {2}}).given(2, i64s({3, 0})).with({{"axis", -1}}),
-               rejects({{2, 4, 3}, {2, 5, 3}}, "no longer than the cache"), rejects({{2, 4}, {2, 1}}, "not the batch's").with({{"axis", 0}})};
+  p.samples = {
+      sample({{2, 4, 3}, {2, 2, 3}, {2}}).given(2, i64s({1, 2})),
+      sample({{2, 2, 4, 3}, {2, 2, 3, 3}, {2}}).given(2, i64s({3, 6})).with({{"mode", "circular"}}),
+      sample({{4, 5, 2}, {4, 3, 2}}),
+      sample({{2, 3, 4}, {2, 3, 1}, {2}}).given(2, i64s({3, 0})).with({{"axis", -1}}),
+      rejects({{2, 4, 3}, {2, 5, 3}}, "no longer than the cache"),
+      rejects({{2, 4}, {2, 1}}, "not the batch's").with({{"axis", 0}})};
   return p;
 }
 

@@ -4,7 +4,9 @@
 namespace tenon::ops {
 namespace {
 
-Expr scalar(const Call& c, const Exprs& x) { return scalar::select(x[0] > c.real("alpha"), x[0], scalar::like(x[0], 0)); }
+Expr scalar(const Call& c, const Exprs& x) {
+  return scalar::select(x[0] > c.real("alpha"), x[0], scalar::like(x[0], 0));
+}
 
 // dx = dy for x > alpha, else 0
 Values gradient(B g, const Call& c, const Values& dys) {

@@ -7,7 +7,8 @@ namespace {
 Result<Types> infer(const Call& c) {
   const Type& x = c.in(0);
   if (!x.ranked()) return Types{Type::unranked(x.dtype())};
-  if (auto n = known_length(c, 1)) TENON_EXPECT(*n == x.ndim(), "repeats has one number for each axis", x, c.in(1));
+  if (auto n = known_length(c, 1))
+    TENON_EXPECT(*n == x.ndim(), "repeats has one number for each axis", x, c.in(1));
   auto repeats = c.dims(1);
   if (!repeats) return Types{x.with_shape(unknown_shape(c, x.ndim()))};
   Type out = x;
@@ -34,7 +35,8 @@ Result<Datums> eval(const EvalCall& e) {
 
 // [a0, b0, a1, b1, ...] from two 1-d values of n elements.
 Value* alternate(B g, Value* a, Value* b, std::int64_t n) {
-  Value* pairs = g.concat(g.reshape(a, g.ints({n, 1})), g.reshape(b, g.ints({n, 1})), Attrs{{"axis", 1}});
+  Value* pairs =
+      g.concat(g.reshape(a, g.ints({n, 1})), g.reshape(b, g.ints({n, 1})), Attrs{{"axis", 1}});
   return g.reshape(pairs, g.ints({2 * n}));
 }
 
@@ -44,7 +46,8 @@ Values decompose(B g, const Call& c) {
   std::vector<std::int64_t> one_each;
   for (int i = 0; i < n; ++i) one_each.push_back(2 * i);
   Value *repeats = g.cast_to(c.value(1), DType::i64), *sizes = g.shape(c.value(0));
-  Value* apart = g.expand(g.unsqueeze(c.value(0), g.ints(one_each)), alternate(g, repeats, sizes, n));
+  Value* apart =
+      g.expand(g.unsqueeze(c.value(0), g.ints(one_each)), alternate(g, repeats, sizes, n));
   return {g.reshape(apart, g.mul(repeats, sizes), Attrs{{"allow_zero", true}})};
 }
 
@@ -64,7 +67,8 @@ Result<Factors> sharding(const Call& c) {
   Factors f = all_whole(c);
   auto repeats = c.known_integers(1);
   for (int i = 0; repeats && i < c.in(0).ndim(); ++i)
-    if (const auto k = static_cast<std::size_t>(i); (*repeats)[k] == 1) f.inputs[0][k] = f.outputs[0][k] = fmt::format("d{}", i);
+    if (const auto k = static_cast<std::size_t>(i); (*repeats)[k] == 1)
+      f.inputs[0][k] = f.outputs[0][k] = fmt::format("d{}", i);
   return f;
 }
 
@@ -78,8 +82,11 @@ OpPage tile() {
   p.decompose = decompose;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{2, 3}, {2}}).known(1, i64s({2, 2})), sample({{4, 1, 3}, {3}}).known(1, i64s({1, 3, 2})), sample({{3}, {1}}).given(1, i64s({4})),
-               sample({{2, 3}, {2}}).known(1, i64s({0, 1})), sample({{}, {0}}).known(1, i64s({})),
+  p.samples = {sample({{2, 3}, {2}}).known(1, i64s({2, 2})),
+               sample({{4, 1, 3}, {3}}).known(1, i64s({1, 3, 2})),
+               sample({{3}, {1}}).given(1, i64s({4})),
+               sample({{2, 3}, {2}}).known(1, i64s({0, 1})),
+               sample({{}, {0}}).known(1, i64s({})),
                rejects({{2, 3}, {1}}, "one number for each axis").known(1, i64s({2}))};
   return p;
 }

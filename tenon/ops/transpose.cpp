@@ -7,8 +7,10 @@ namespace {
 // perm, or all axes reversed.
 Result<std::vector<std::int64_t>> perm_of(const Call& c, int ndim) {
   std::vector<std::int64_t> perm;
-  if (c.has_attr("perm")) perm = c.integers("perm");
-  else for (int i = ndim - 1; i >= 0; --i) perm.push_back(i);
+  if (c.has_attr("perm"))
+    perm = c.integers("perm");
+  else
+    for (int i = ndim - 1; i >= 0; --i) perm.push_back(i);
   std::vector<bool> seen(static_cast<std::size_t>(ndim), false);
   for (std::int64_t& p : perm) {
     p = TENON_TRY(c.axis(p, ndim));
@@ -44,7 +46,8 @@ Values gradient(B g, const Call& c, const Values& dys) {
   auto perm = perm_of(c, c.in(0).ndim());
   if (!perm.ok()) return {nullptr};
   std::vector<std::int64_t> inverse(perm->size());
-  for (std::size_t i = 0; i < perm->size(); ++i) inverse[static_cast<std::size_t>((*perm)[i])] = static_cast<std::int64_t>(i);
+  for (std::size_t i = 0; i < perm->size(); ++i)
+    inverse[static_cast<std::size_t>((*perm)[i])] = static_cast<std::int64_t>(i);
   return {g.transpose(dys[0], Attrs{{"perm", inverse}})};
 }
 
@@ -53,14 +56,16 @@ Result<Factors> sharding(const Call& c) {
   f.inputs.resize(1);
   f.outputs.resize(1);
   for (int i = 0; i < c.in(0).ndim(); ++i) f.inputs[0].push_back(fmt::format("d{}", i));
-  for (std::int64_t p : TENON_TRY(perm_of(c, c.in(0).ndim()))) f.outputs[0].push_back(fmt::format("d{}", p));
+  for (std::int64_t p : TENON_TRY(perm_of(c, c.in(0).ndim())))
+    f.outputs[0].push_back(fmt::format("d{}", p));
   return f;
 }
 
 }  // namespace
 
 OpPage transpose() {
-  OpPage p = movement("transpose", "axis k of y is axis perm[k] of x; without perm all axes are reversed");
+  OpPage p =
+      movement("transpose", "axis k of y is axis perm[k] of x; without perm all axes are reversed");
   p.inputs = {{"x", kAny}};
   p.attrs = {AttrSpec::optional("perm", Attr::Kind::integers)};
   p.infer = infer;
@@ -68,7 +73,8 @@ OpPage transpose() {
   p.gradient = gradient;
   p.sharding = sharding;
   const auto perm = [](std::vector<std::int64_t> v) { return Attrs{{"perm", std::move(v)}}; };
-  p.samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with(perm({1, 2, 0})), sample({{}}), sample({{0, 3}}),
+  p.samples = {sample({{2, 3}}), sample({{2, 3, 4}}).with(perm({1, 2, 0})), sample({{}}),
+               sample({{0, 3}}),
                rejects({{2, 3}}, "perm names every axis once").with(perm({0, 0}))};
   return p;
 }

@@ -14,7 +14,8 @@ Result<Types> infer(const Call& c) {
   std::vector<int> axes;
   for (std::int64_t a : *wanted) axes.push_back(TENON_TRY(c.axis(a, ndim)));
   std::sort(axes.begin(), axes.end());
-  TENON_EXPECT(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "every axis is named once", x);
+  TENON_EXPECT(std::adjacent_find(axes.begin(), axes.end()) == axes.end(),
+               "every axis is named once", x);
   Shape out = x.shape();
   for (int a : axes) out.insert(out.begin() + a, Dim(1));
   return Types{x.with_shape(out)};
@@ -25,7 +26,9 @@ Result<Datums> eval(const EvalCall& e) {
   return Datums{Datum(e.in(0).reshaped(*constant_dims(types[0].shape())))};
 }
 
-Values gradient(B g, const Call& c, const Values& dys) { return {g.reshape_like(dys[0], c.value(0)), nullptr}; }
+Values gradient(B g, const Call& c, const Values& dys) {
+  return {g.reshape_like(dys[0], c.value(0)), nullptr};
+}
 
 Result<Factors> sharding(const Call& c) {
   Factors f;
@@ -34,7 +37,9 @@ Result<Factors> sharding(const Call& c) {
   std::vector<std::int64_t> axes = c.known_integers(1).value_or(std::vector<std::int64_t>{});
   for (std::int64_t& a : axes) a = TENON_TRY(c.axis(a, c.out(0).ndim()));
   for (int i = 0, k = 0; i < c.out(0).ndim(); ++i)
-    out.push_back(std::find(axes.begin(), axes.end(), i) != axes.end() ? "" : in[static_cast<std::size_t>(k++)]);
+    out.push_back(std::find(axes.begin(), axes.end(), i) != axes.end()
+                      ? ""
+                      : in[static_cast<std::size_t>(k++)]);
   f.inputs = {in, {""}};
   f.outputs = {out};
   return f;
@@ -50,8 +55,10 @@ OpPage unsqueeze() {
   p.eval = eval;
   p.gradient = gradient;
   p.sharding = sharding;
-  p.samples = {sample({{2, 3}, {1}}).known(1, Tensor::vector<std::int64_t>({1})), sample({{2, 3}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})),
-               sample({{}, {1}}).known(1, Tensor::vector<std::int64_t>({0})), rejects({{2}, {2}}, "named once").known(1, Tensor::vector<std::int64_t>({0, 0}))};
+  p.samples = {sample({{2, 3}, {1}}).known(1, Tensor::vector<std::int64_t>({1})),
+               sample({{2, 3}, {2}}).known(1, Tensor::vector<std::int64_t>({-1, 0})),
+               sample({{}, {1}}).known(1, Tensor::vector<std::int64_t>({0})),
+               rejects({{2}, {2}}, "named once").known(1, Tensor::vector<std::int64_t>({0, 0}))};
   return p;
 }
 

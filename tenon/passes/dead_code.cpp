@@ -12,13 +12,16 @@ Result<int> dead_code(Graph& graph, const PassContext&) {
   for (const Value* v : graph.outputs()) is_output[static_cast<std::size_t>(v->id())] = true;
   for (Node* node = graph.last(); node;) {
     Node* previous = node->previous();
-    const bool used = std::any_of(node->outputs().begin(), node->outputs().end(),
-                                  [&](const Value* v) { return !v->uses().empty() || is_output[static_cast<std::size_t>(v->id())]; });
+    const bool used =
+        std::any_of(node->outputs().begin(), node->outputs().end(), [&](const Value* v) {
+          return !v->uses().empty() || is_output[static_cast<std::size_t>(v->id())];
+        });
     if (!used) graph.erase(node), ++removed;
     node = previous;
   }
   for (Value* v : graph.constants())
-    if (v->uses().empty() && !is_output[static_cast<std::size_t>(v->id())]) graph.erase_constant(v), ++removed;
+    if (v->uses().empty() && !is_output[static_cast<std::size_t>(v->id())])
+      graph.erase_constant(v), ++removed;
   return removed;
 }
 

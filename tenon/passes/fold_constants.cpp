@@ -8,7 +8,8 @@ namespace tenon::passes {
 namespace {
 
 bool all_constant(const Node& node) {
-  return std::all_of(node.inputs().begin(), node.inputs().end(), [](const Value* v) { return !v || v->is_constant(); });
+  return std::all_of(node.inputs().begin(), node.inputs().end(),
+                     [](const Value* v) { return !v || v->is_constant(); });
 }
 
 // A result of unknown or huge size stays computed: a small file must not grow without bound here.
@@ -22,11 +23,13 @@ bool small_results(const Node& node, const PassContext& context) {
 
 bool may_fold(const Node& node, const PassContext& context) {
   const Operator& op = node.op();
-  if (op.has(Trait::random) || op.has(Trait::control_flow) || op.has(Trait::collective)) return false;
+  if (op.has(Trait::random) || op.has(Trait::control_flow) || op.has(Trait::collective))
+    return false;
   return all_constant(node) && small_results(node, context);
 }
 
-Tensor tensor_of(const std::vector<std::int64_t>& values, const Type& type, const std::vector<std::int64_t>& dims) {
+Tensor tensor_of(const std::vector<std::int64_t>& values, const Type& type,
+                 const std::vector<std::int64_t>& dims) {
   return from_int64s(values, type.dtype(), dims);
 }
 
@@ -44,7 +47,8 @@ std::optional<Tensor> known_contents(const Value* v) {
 }
 
 bool has_reader(const Graph& graph, const Value* v) {
-  return !v->uses().empty() || std::find(graph.outputs().begin(), graph.outputs().end(), v) != graph.outputs().end();
+  return !v->uses().empty() ||
+         std::find(graph.outputs().begin(), graph.outputs().end(), v) != graph.outputs().end();
 }
 
 }  // namespace
@@ -54,7 +58,8 @@ Result<int> fold_constants(Graph& graph, const PassContext& context) {
   for (Node* node : graph.nodes()) {
     if (node->outputs().size() == 1 && has_reader(graph, node->output(0))) {
       if (auto known = known_contents(node->output(0))) {
-        graph.replace_uses(node->output(0), graph.add_constant(node->output(0)->name(), std::move(*known)));
+        graph.replace_uses(node->output(0),
+                           graph.add_constant(node->output(0)->name(), std::move(*known)));
         graph.erase(node);
         ++folded;
         continue;
@@ -65,10 +70,13 @@ Result<int> fold_constants(Graph& graph, const PassContext& context) {
     for (const Value* v : node->inputs()) inputs.push_back(v ? Datum(v->tensor()) : Datum());
     auto outputs = ops::interpret(*node, inputs);
     if (!outputs.ok()) continue;  // the run will say what is wrong, when it gets there
-    if (!std::all_of(outputs->begin(), outputs->end(), [](const Datum& d) { return d.is_tensor(); })) continue;
+    if (!std::all_of(outputs->begin(), outputs->end(),
+                     [](const Datum& d) { return d.is_tensor(); }))
+      continue;
     for (std::size_t i = 0; i < node->outputs().size(); ++i) {
       Value* v = node->output(static_cast<int>(i));
-      if (has_reader(graph, v)) graph.replace_uses(v, graph.add_constant(v->name(), (*outputs)[i].tensor()));
+      if (has_reader(graph, v))
+        graph.replace_uses(v, graph.add_constant(v->name(), (*outputs)[i].tensor()));
     }
     graph.erase(node);
     ++folded;

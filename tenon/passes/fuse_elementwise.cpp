@@ -1,7 +1,8 @@
 // fuse_elementwise: chains of elementwise operators become one fused node.
 //
-// A group grows backwards from a root: an operand joins when it is elementwise, has the root's shape and
-// is read inside the group only. Each group computes one result, so no element is computed twice.
+// A group grows backwards from a root: an operand joins when it is elementwise, has the root's
+// shape and is read inside the group only. Each group computes one result, so no element is
+// computed twice.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,8 +17,12 @@ namespace {
 constexpr std::size_t kMaxGroup = 64;  // nodes; keeps kernels and their compile time small
 
 bool fusible(const Node& node) {
-  const auto number = [](const Value* v) { return !v || (v->type().is_tensor() && v->type().dtype() != DType::string && !is_complex(v->type().dtype())); };
-  return node.op().has(Trait::elementwise) && node.outputs().size() == 1 && node.output(0)->type().ranked() && number(node.output(0)) &&
+  const auto number = [](const Value* v) {
+    return !v || (v->type().is_tensor() && v->type().dtype() != DType::string &&
+                  !is_complex(v->type().dtype()));
+  };
+  return node.op().has(Trait::elementwise) && node.outputs().size() == 1 &&
+         node.output(0)->type().ranked() && number(node.output(0)) &&
          std::all_of(node.inputs().begin(), node.inputs().end(), number);
 }
 
@@ -26,16 +31,19 @@ struct Group {
 };
 
 bool read_inside_only(const Value* v, const std::set<const Node*>& inside) {
-  return std::all_of(v->uses().begin(), v->uses().end(), [&](const Value::Use& u) { return inside.contains(u.node); });
+  return std::all_of(v->uses().begin(), v->uses().end(),
+                     [&](const Value::Use& u) { return inside.contains(u.node); });
 }
 
 // Candidates are visited from the last to the first, so that every reader of one has been decided.
-Group grow(Node* root, const std::vector<int>& position, const std::vector<bool>& is_output, const std::set<const Node*>& taken) {
+Group grow(Node* root, const std::vector<int>& position, const std::vector<bool>& is_output,
+           const std::set<const Node*>& taken) {
   std::set<const Node*> inside = {root};
   std::map<int, Node*, std::greater<>> candidates;
   const auto offer_operands = [&](const Node* n) {
     for (const Value* v : n->inputs())
-      if (v && v->producer()) candidates.emplace(position[static_cast<std::size_t>(v->producer()->id())], v->producer());
+      if (v && v->producer())
+        candidates.emplace(position[static_cast<std::size_t>(v->producer()->id())], v->producer());
   };
   const Shape& shape = root->output(0)->type().shape();
   Group group{{root}};
@@ -45,7 +53,9 @@ Group grow(Node* root, const std::vector<int>& position, const std::vector<bool>
     candidates.erase(candidates.begin());
     if (!fusible(*n) || taken.contains(n)) continue;
     const Value* v = n->output(0);
-    if (is_output[static_cast<std::size_t>(v->id())] || !(v->type().shape() == shape) || !read_inside_only(v, inside)) continue;
+    if (is_output[static_cast<std::size_t>(v->id())] || !(v->type().shape() == shape) ||
+        !read_inside_only(v, inside))
+      continue;
     inside.insert(n);
     group.nodes.push_back(n);
     offer_operands(n);
@@ -63,8 +73,13 @@ void fuse(Graph& graph, const Group& group) {
   for (const Node* n : group.nodes)
     for (Value* v : n->inputs()) {
       if (!v || map.contains(v)) continue;
-      if (v->is_constant() && v->tensor().count() == 1) { map[v] = region->add_constant(v->name(), v->tensor()); continue; }
-      if (std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node* m) { return m->output(0) == v; })) continue;
+      if (v->is_constant() && v->tensor().count() == 1) {
+        map[v] = region->add_constant(v->name(), v->tensor());
+        continue;
+      }
+      if (std::any_of(group.nodes.begin(), group.nodes.end(),
+                      [&](const Node* m) { return m->output(0) == v; }))
+        continue;
       map[v] = region->add_input(v->name(), v->type());
       inputs.push_back(v);
     }
@@ -76,7 +91,8 @@ void fuse(Graph& graph, const Group& group) {
   }
   Node* root = group.nodes.back();
   region->add_output(map.at(root->output(0)), "y");
-  TENON_CHECK(inner.status().ok(), "a fused group no longer infers: {}", inner.status().error().text());
+  TENON_CHECK(inner.status().ok(), "a fused group no longer infers: {}",
+              inner.status().error().text());
   GraphBuilder outer(graph, ops::table(), root);
   outer.set_origin(root->name(), root->origin());
   std::vector<std::unique_ptr<Graph>> regions;

@@ -12,7 +12,8 @@ Result<bool> replace_by_parts(Graph& graph, Node* node) {
   builder.set_origin(node->name(), node->origin());
   Node* before = node->previous();
   const Values parts = node->op().decompose(builder, Call(*node));
-  if (!builder.status().ok()) {  // this form has no decomposition: leave the node, drop what was built
+  if (!builder.status()
+           .ok()) {  // this form has no decomposition: leave the node, drop what was built
     for (Node* n = node->previous(); n != before;) {
       Node* previous = n->previous();
       graph.erase(n);
@@ -38,7 +39,9 @@ Result<int> legalize(Graph& graph, const PassContext& context) {
   for (bool changed = true; changed;) {  // parts may be composed themselves
     changed = false;
     for (Node* node : graph.nodes()) {
-      if (!node->op().decompose || node->op().has(Trait::control_flow) || context.backend->supports(*node)) continue;
+      if (!node->op().decompose || node->op().has(Trait::control_flow) ||
+          context.backend->supports(*node))
+        continue;
       if (!TENON_TRY(replace_by_parts(graph, node))) continue;
       changed = true;
       ++replaced;

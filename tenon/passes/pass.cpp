@@ -17,7 +17,8 @@ namespace {
 Result<int> run_everywhere(const Pass& pass, Graph& graph, const PassContext& context) {
   int rewrites = 0;
   for (Node* node : graph.nodes())
-    for (const auto& region : node->regions()) rewrites += TENON_TRY(run_everywhere(pass, *region, context));
+    for (const auto& region : node->regions())
+      rewrites += TENON_TRY(run_everywhere(pass, *region, context));
   return rewrites + TENON_TRY(pass.run(graph, context));
 }
 
@@ -38,7 +39,8 @@ const Pass* find_pass(std::string_view name) {
   return nullptr;
 }
 
-Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::string_view>& names, const PassContext& context,
+Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::string_view>& names,
+                                           const PassContext& context,
                                            const std::set<std::string, std::less<>>& disabled) {
   std::vector<PassRecord> records;
   for (std::string_view name : names) {
@@ -46,18 +48,21 @@ Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::
     const Pass* pass = find_pass(name);
     TENON_CHECK(pass != nullptr, "no pass is named {}", name);
     const auto start = std::chrono::steady_clock::now();
-    const int rewrites = TENON_TRY_AT(fmt::format("pass {}", name), run_everywhere(*pass, graph, context));
+    const int rewrites =
+        TENON_TRY_AT(fmt::format("pass {}", name), run_everywhere(*pass, graph, context));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     records.push_back({std::string(name), rewrites, seconds.count()});
     TENON_LOG("passes", 1, "{}: {} rewrites in {:.1f} ms", name, rewrites, seconds.count() * 1e3);
-    if (Status ok = verify(graph); !ok.ok()) TENON_CHECK(false, "pass {} broke the graph: {}", name, ok.error().text());
+    if (Status ok = verify(graph); !ok.ok())
+      TENON_CHECK(false, "pass {} broke the graph: {}", name, ok.error().text());
   }
   return records;
 }
 
 std::vector<std::string_view> inference_pipeline() {
-  return {"dead_code", "fold_constants", "simplify", "common_subexpressions", "legalize", "fold_constants", "simplify",
-          "common_subexpressions", "fuse_elementwise", "dead_code"};
+  return {"dead_code",        "fold_constants", "simplify", "common_subexpressions",
+          "legalize",         "fold_constants", "simplify", "common_subexpressions",
+          "fuse_elementwise", "dead_code"};
 }
 
 }  // namespace tenon::passes

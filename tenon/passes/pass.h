@@ -13,10 +13,12 @@ namespace tenon::passes {
 /// What a pass may ask. The backend is nullptr where no device is meant (graph-only pipelines).
 struct PassContext {
   const Backend* backend = nullptr;
-  std::int64_t max_folded_bytes = std::int64_t{64} << 20;  // larger results stay computed: constants must not explode
+  std::int64_t max_folded_bytes =
+      std::int64_t{64} << 20;  // larger results stay computed: constants must not explode
 };
 
-/// Rewrites a graph in place and returns the number of rewrites. Idempotent: a second run returns 0.
+/// Rewrites a graph in place and returns the number of rewrites. Idempotent: a second run returns
+/// 0.
 struct Pass {
   std::string_view name, doc;
   Result<int> (*run)(Graph& graph, const PassContext& context);
@@ -35,7 +37,8 @@ struct PassRecord {
 
 /// Runs passes in order over the graph and all its regions. `disabled` names are skipped. Verifies
 /// after each pass (a broken graph is our fault). TENON_LOG=passes:1 shows the counts.
-Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::string_view>& names, const PassContext& context,
+Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::string_view>& names,
+                                           const PassContext& context,
                                            const std::set<std::string, std::less<>>& disabled = {});
 
 /// The pipeline for execution on a backend.

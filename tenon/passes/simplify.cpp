@@ -60,7 +60,8 @@ bool compose_transposes(Node& node) {
   if (node.op().name != "transpose" || !node.input(0)->producer()) return false;
   const Node* inner = node.input(0)->producer();
   if (&inner->op() != &node.op()) return false;
-  const auto *p = inner->attrs().get<Attr::Integers>("perm"), *q = node.attrs().get<Attr::Integers>("perm");
+  const auto *p = inner->attrs().get<Attr::Integers>("perm"),
+             *q = node.attrs().get<Attr::Integers>("perm");
   if (!p || !q) return false;
   Attr::Integers composed;
   for (std::int64_t i : *q) composed.push_back((*p)[static_cast<std::size_t>(i)]);

@@ -14,14 +14,12 @@ bool needs_events(ScheduleKind kind) {
     case ScheduleKind::v_half:
     case ScheduleKind::v_min:
     case ScheduleKind::dualpipe:
-    case ScheduleKind::automatic:
-      return true;
+    case ScheduleKind::automatic: return true;
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
     case ScheduleKind::interleaved:
     case ScheduleKind::zb_h1:
-    case ScheduleKind::zb_h2:
-      return false;
+    case ScheduleKind::zb_h2: return false;
   }
   return false;
 }

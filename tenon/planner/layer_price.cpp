@@ -103,9 +103,7 @@ void price_loss(const LayerOp& op, Pricing& p) {
 void price_ops(Pricing& p) {
   for (const LayerOp& op : p.layer.ops) {
     switch (op.kind) {
-      case OpKind::matmul:
-        price_matmul(op, p);
-        break;
+      case OpKind::matmul: price_matmul(op, p); break;
       case OpKind::attention:
         if (p.m.efficiency.fused_attention) {
           price_fused_core(op, p);
@@ -113,12 +111,8 @@ void price_ops(Pricing& p) {
           price_unfused_core(op, p);
         }
         break;
-      case OpKind::memory:
-        price_memory(op, p);
-        break;
-      case OpKind::loss:
-        price_loss(op, p);
-        break;
+      case OpKind::memory: price_memory(op, p); break;
+      case OpKind::loss: price_loss(op, p); break;
     }
   }
 }

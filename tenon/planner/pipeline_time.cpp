@@ -22,22 +22,16 @@ double fill_of(ScheduleKind kind, const DeviceTimes& d, int p, int chunks) {
   const double f = d.forward, b = d.backward_input, w = d.backward_weight;
   switch (kind) {
     case ScheduleKind::gpipe:
-    case ScheduleKind::one_f_one_b:
-      return f + b + w;
-    case ScheduleKind::interleaved:
-      return (f + b + w) / chunks;
-    case ScheduleKind::zb_h1:
-      return std::max(0.0, f + b - w);
-    case ScheduleKind::zb_h2:
-      return std::max(0.0, f + b - 2 * w);
+    case ScheduleKind::one_f_one_b: return f + b + w;
+    case ScheduleKind::interleaved: return (f + b + w) / chunks;
+    case ScheduleKind::zb_h1: return std::max(0.0, f + b - w);
+    case ScheduleKind::zb_h2: return std::max(0.0, f + b - 2 * w);
     // Two chunks a device, placed as a V: half the plain fill for each pass, less what W covers.
     case ScheduleKind::zb_v:
     case ScheduleKind::automatic:  // within 1F1B's memory its best is such a V
       return std::max(0.0, (f + b - 2 * w) / 2);
-    case ScheduleKind::v_half:
-      return (f + b + w) / 2;
-    case ScheduleKind::v_min:
-      return (f + b + w) * 2 / 3;
+    case ScheduleKind::v_half: return (f + b + w) / 2;
+    case ScheduleKind::v_min: return (f + b + w) * 2 / 3;
     case ScheduleKind::dualpipe:
       return p < 2 ? 0 : std::max(0.0, (f + 2 * b - w) * (p / 2.0 - 1) / (p - 1));
   }
@@ -47,23 +41,17 @@ double fill_of(ScheduleKind kind, const DeviceTimes& d, int p, int chunks) {
 /// How many sends stand in the way of an iteration; the others overlap with work.
 double sends_of(ScheduleKind kind, double p, double v) {
   switch (kind) {
-    case ScheduleKind::gpipe:
-      return 2 * (p - 1);
+    case ScheduleKind::gpipe: return 2 * (p - 1);
     case ScheduleKind::one_f_one_b:
       return 2 * (p - 2);  // and those of the steady state, steady_sends()
-    case ScheduleKind::interleaved:
-      return 2 * p * v - p - 2;
+    case ScheduleKind::interleaved: return 2 * p * v - p - 2;
     case ScheduleKind::zb_h1:
-    case ScheduleKind::automatic:
-      return 4 * (p - 1);
-    case ScheduleKind::zb_h2:
-      return 2 * (p - 1);
+    case ScheduleKind::automatic: return 4 * (p - 1);
+    case ScheduleKind::zb_h2: return 2 * (p - 1);
     case ScheduleKind::zb_v:
     case ScheduleKind::v_half:
-    case ScheduleKind::v_min:
-      return 4 * (p - 1);
-    case ScheduleKind::dualpipe:
-      return 2 * (p - 1);
+    case ScheduleKind::v_min: return 4 * (p - 1);
+    case ScheduleKind::dualpipe: return 2 * (p - 1);
   }
   return 0;
 }
@@ -97,8 +85,7 @@ double ramp_floor(ScheduleKind kind, std::span<const DeviceTimes> devices, doubl
   const double follow = last.forward + last.backward_input, w = devices.front().backward_weight;
   switch (kind) {
     case ScheduleKind::zb_h1:
-    case ScheduleKind::zb_h2:
-      return way + (m - 1) * follow + w;
+    case ScheduleKind::zb_h2: return way + (m - 1) * follow + w;
     case ScheduleKind::zb_v:
     case ScheduleKind::v_half:
     case ScheduleKind::v_min:
@@ -111,8 +98,7 @@ double ramp_floor(ScheduleKind kind, std::span<const DeviceTimes> devices, doubl
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
     case ScheduleKind::interleaved:
-    case ScheduleKind::dualpipe:
-      return 0;
+    case ScheduleKind::dualpipe: return 0;
   }
   return 0;
 }
@@ -153,27 +139,20 @@ double micro_batches_in_flight(ScheduleKind kind, int d, int p, std::int64_t mic
                                int chunks, double weight_share) {
   const double m = static_cast<double>(micro_batches), behind = p - d;
   switch (kind) {
-    case ScheduleKind::gpipe:
-      return m;
-    case ScheduleKind::one_f_one_b:
-      return std::min(m, behind);
+    case ScheduleKind::gpipe: return m;
+    case ScheduleKind::one_f_one_b: return std::min(m, behind);
     case ScheduleKind::interleaved: {
       const double in_chunks = 2.0 * (behind - 1) + (chunks - 1.0) * p + 1;
       return std::min(m, in_chunks / chunks);
     }
-    case ScheduleKind::zb_h1:
-      return std::min(m, behind + d * weight_share);
-    case ScheduleKind::zb_h2:
-      return std::min(m, 2.0 * behind - 1 + 2 * d * weight_share);
+    case ScheduleKind::zb_h1: return std::min(m, behind + d * weight_share);
+    case ScheduleKind::zb_h2: return std::min(m, 2.0 * behind - 1 + 2 * d * weight_share);
     case ScheduleKind::zb_v:
     case ScheduleKind::automatic:  // is given 1F1B's memory on every device
       return std::min<double>(m, p);
-    case ScheduleKind::v_half:
-      return std::min(m, p / 2.0 + 1);
-    case ScheduleKind::v_min:
-      return std::min(m, p / 3.0 + 1.5);
-    case ScheduleKind::dualpipe:
-      return std::min(m, p + 1.0);
+    case ScheduleKind::v_half: return std::min(m, p / 2.0 + 1);
+    case ScheduleKind::v_min: return std::min(m, p / 3.0 + 1.5);
+    case ScheduleKind::dualpipe: return std::min(m, p + 1.0);
   }
   return m;
 }

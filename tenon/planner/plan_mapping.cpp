@@ -77,16 +77,11 @@ std::int64_t stride_of(const Plan& plan, Axis wanted) {
   static constexpr Axis kDefault[] = {Axis::tensor, Axis::context, Axis::data, Axis::pipeline};
   const auto size = [&](Axis axis) -> std::int64_t {
     switch (axis) {
-      case Axis::tensor:
-        return plan.tensor_parallel;
-      case Axis::context:
-        return plan.context_parallel;
-      case Axis::data:
-        return plan.data_parallel;
-      case Axis::pipeline:
-        return plan.pipeline_parallel;
-      case Axis::expert:
-        return 1;  // lies within data and context
+      case Axis::tensor: return plan.tensor_parallel;
+      case Axis::context: return plan.context_parallel;
+      case Axis::data: return plan.data_parallel;
+      case Axis::pipeline: return plan.pipeline_parallel;
+      case Axis::expert: return 1;  // lies within data and context
     }
     return 1;
   };

@@ -36,14 +36,10 @@ Pricer::Calibrations shipped(const Cluster& cluster) {
 
 Algorithm algorithm_of(CollectiveAlgorithm algorithm) {
   switch (algorithm) {
-    case CollectiveAlgorithm::automatic:
-      return Algorithm::automatic;
-    case CollectiveAlgorithm::ring:
-      return Algorithm::ring;
-    case CollectiveAlgorithm::tree:
-      return Algorithm::tree;
-    case CollectiveAlgorithm::hierarchical:
-      return Algorithm::hierarchical;
+    case CollectiveAlgorithm::automatic: return Algorithm::automatic;
+    case CollectiveAlgorithm::ring: return Algorithm::ring;
+    case CollectiveAlgorithm::tree: return Algorithm::tree;
+    case CollectiveAlgorithm::hierarchical: return Algorithm::hierarchical;
   }
   return Algorithm::automatic;
 }

@@ -31,17 +31,13 @@ int chunks_per_device(ScheduleKind kind, int virtual_stages) {
     case ScheduleKind::zb_v:
     case ScheduleKind::v_half:
     case ScheduleKind::v_min:
-    case ScheduleKind::dualpipe:
-      return 2;
-    case ScheduleKind::interleaved:
-      return virtual_stages;
-    case ScheduleKind::automatic:
-      return virtual_stages;
+    case ScheduleKind::dualpipe: return 2;
+    case ScheduleKind::interleaved: return virtual_stages;
+    case ScheduleKind::automatic: return virtual_stages;
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
     case ScheduleKind::zb_h1:
-    case ScheduleKind::zb_h2:
-      return 1;
+    case ScheduleKind::zb_h2: return 1;
   }
   return 1;
 }

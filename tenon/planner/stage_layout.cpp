@@ -18,16 +18,14 @@ int device_of(const Plan& plan, int chunk, int chunks) {
   switch (plan.schedule) {
     case ScheduleKind::zb_v:
     case ScheduleKind::v_half:
-    case ScheduleKind::v_min:
-      return chunk < p ? chunk : chunks - 1 - chunk;
+    case ScheduleKind::v_min: return chunk < p ? chunk : chunks - 1 - chunk;
     case ScheduleKind::dualpipe:
     case ScheduleKind::gpipe:
     case ScheduleKind::one_f_one_b:
     case ScheduleKind::interleaved:
     case ScheduleKind::zb_h1:
     case ScheduleKind::zb_h2:
-    case ScheduleKind::automatic:
-      return chunk % p;
+    case ScheduleKind::automatic: return chunk % p;
   }
   return chunk % p;
 }

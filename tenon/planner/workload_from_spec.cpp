@@ -165,24 +165,12 @@ Workload workload_of(const ModelSpec& spec) {
     case ModelKind::gpt:
     case ModelKind::llama:
     case ModelKind::bert:
-    case ModelKind::moe:
-      w = decoder_workload(spec);
-      break;
-    case ModelKind::t5:
-      w = t5_workload(spec);
-      break;
-    case ModelKind::vit:
-      w = vit_workload(spec);
-      break;
-    case ModelKind::resnet:
-      w = resnet_workload(spec);
-      break;
-    case ModelKind::dlrm:
-      w = dlrm_workload(spec);
-      break;
-    case ModelKind::multimodal:
-      w = multimodal_workload(spec);
-      break;
+    case ModelKind::moe: w = decoder_workload(spec); break;
+    case ModelKind::t5: w = t5_workload(spec); break;
+    case ModelKind::vit: w = vit_workload(spec); break;
+    case ModelKind::resnet: w = resnet_workload(spec); break;
+    case ModelKind::dlrm: w = dlrm_workload(spec); break;
+    case ModelKind::multimodal: w = multimodal_workload(spec); break;
   }
   w.name = spec.name;
   return w;

@@ -10,7 +10,9 @@ namespace tenon {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-std::int64_t aligned(std::int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 std::int64_t live_peak(const std::vector<Lifetime>& all) {
   std::map<int, std::int64_t> change;  // step -> bytes that appear minus those that left before it
@@ -23,7 +25,9 @@ std::int64_t live_peak(const std::vector<Lifetime>& all) {
   return peak;
 }
 
-bool overlap(const Lifetime& a, const Lifetime& b) { return a.first <= b.last && b.first <= a.last; }
+bool overlap(const Lifetime& a, const Lifetime& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 
 // Places buffers in `order`, each in the tightest gap between those alive with it.
 ArenaPlan place(const std::vector<Lifetime>& all, const std::vector<std::size_t>& order) {
@@ -42,7 +46,11 @@ ArenaPlan place(const std::vector<Lifetime>& all, const std::vector<std::size_t>
     }
     plan.offsets[i] = best >= 0 ? best : end;
     plan.bytes = std::max(plan.bytes, plan.offsets[i] + need);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i, [&](std::size_t a, std::size_t b) { return plan.offsets[a] < plan.offsets[b]; }), i);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
+                                   [&](std::size_t a, std::size_t b) {
+                                     return plan.offsets[a] < plan.offsets[b];
+                                   }),
+                  i);
   }
   return plan;
 }
@@ -53,12 +61,17 @@ ArenaPlan plan_arena(const std::vector<Lifetime>& lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   auto by_size = order;
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) {
+    return lifetimes[a].bytes > lifetimes[b].bytes;
+  });
   ArenaPlan best = place(lifetimes, by_size);
   const std::int64_t bound = live_peak(lifetimes);
   if (best.bytes > bound) {
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return lifetimes[a].first < lifetimes[b].first; });
-    if (ArenaPlan other = place(lifetimes, order); other.bytes < best.bytes) best = std::move(other);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return lifetimes[a].first < lifetimes[b].first;
+    });
+    if (ArenaPlan other = place(lifetimes, order); other.bytes < best.bytes)
+      best = std::move(other);
   }
   best.lower_bound = bound;
   return best;

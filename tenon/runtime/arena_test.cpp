@@ -10,7 +10,8 @@ void expect_disjoint(const std::vector<Lifetime>& all, const ArenaPlan& plan) {
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = 0; j < i; ++j) {
       if (all[i].first > all[j].last || all[j].first > all[i].last) continue;
-      const bool apart = plan.offsets[i] + all[i].bytes <= plan.offsets[j] || plan.offsets[j] + all[j].bytes <= plan.offsets[i];
+      const bool apart = plan.offsets[i] + all[i].bytes <= plan.offsets[j] ||
+                         plan.offsets[j] + all[j].bytes <= plan.offsets[i];
       EXPECT_TRUE(apart || all[i].bytes == 0 || all[j].bytes == 0) << i << " and " << j;
     }
 }
@@ -30,12 +31,16 @@ TEST(Arena, EmptyAndZeroSized) {
 
 TEST(Arena, RandomLifetimesNeverOverlapAndStayNearTheBound) {
   std::uint64_t state = 1;
-  const auto next = [&](std::uint64_t n) { state = state * 6364136223846793005ull + 1442695040888963407ull; return (state >> 33) % n; };
+  const auto next = [&](std::uint64_t n) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    return (state >> 33) % n;
+  };
   for (int round = 0; round < 20; ++round) {
     std::vector<Lifetime> all;
     for (int i = 0; i < 100; ++i) {
       const int first = static_cast<int>(next(60));
-      all.push_back({static_cast<std::int64_t>(next(5000)), first, first + static_cast<int>(next(6))});
+      all.push_back(
+          {static_cast<std::int64_t>(next(5000)), first, first + static_cast<int>(next(6))});
     }
     const ArenaPlan plan = plan_arena(all);
     expect_disjoint(all, plan);

@@ -17,7 +17,9 @@ struct Extent {
   Tensor value = {};  // of arguments that the kernel wants when binding (Kernel::wants_value)
   bool present() const { return dtype != DType::undefined; }
   std::int64_t count() const { return num_elements(dims); }
-  std::size_t bytes() const { return static_cast<std::size_t>(count()) * static_cast<std::size_t>(size_of(dtype)); }
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(count()) * static_cast<std::size_t>(size_of(dtype));
+  }
 };
 
 /// Where one run of a kernel finds its data. Absent arguments are nullptr.
@@ -43,14 +45,22 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   /// Everything that depends on sizes alone, done once for each distinct set of sizes.
-  virtual Result<std::unique_ptr<Launch>> bind(std::span<const Extent> inputs, std::span<const Extent> outputs) const = 0;
-  /// Whether bind() needs the value of input i (a shape, a list of axes): it then stands in the extent.
-  /// Where it is not known before the run, the node is interpreted.
-  virtual bool wants_value(int i) const { (void)i; return false; }
+  virtual Result<std::unique_ptr<Launch>> bind(std::span<const Extent> inputs,
+                                               std::span<const Extent> outputs) const = 0;
+  /// Whether bind() needs the value of input i (a shape, a list of axes): it then stands in the
+  /// extent. Where it is not known before the run, the node is interpreted.
+  virtual bool wants_value(int i) const {
+    (void)i;
+    return false;
+  }
   /// What runs: "onednn matmul, bias and relu fused", for reports.
   virtual std::string describe() const = 0;
-  /// Whether output 0 may be written over input `i` (same sizes; every element is read before it is written).
-  virtual bool may_overwrite(int i) const { (void)i; return false; }
+  /// Whether output 0 may be written over input `i` (same sizes; every element is read before it is
+  /// written).
+  virtual bool may_overwrite(int i) const {
+    (void)i;
+    return false;
+  }
 };
 
 /// A device and its compiler. One instance serves all graphs of a process.

@@ -24,8 +24,10 @@ bool sizes_follow_from_inputs(const Graph& graph) {
   for (const Value* v : graph.inputs()) {
     if (!is_plain(v->type())) return false;
     for (const Dim& d : v->type().shape())
-      if (auto name = d.symbol_name()) known.insert(*name);
-      else if (!d.is_constant()) return false;
+      if (auto name = d.symbol_name())
+        known.insert(*name);
+      else if (!d.is_constant())
+        return false;
   }
   for (const Node* n : graph.nodes())
     for (const Value* v : n->outputs()) {
@@ -35,7 +37,8 @@ bool sizes_follow_from_inputs(const Graph& graph) {
           if (!known.contains(s)) return false;
     }
   const Values constants = graph.constants();
-  return std::all_of(constants.begin(), constants.end(), [](const Value* v) { return is_plain(v->type()); });
+  return std::all_of(constants.begin(), constants.end(),
+                     [](const Value* v) { return is_plain(v->type()); });
 }
 
 std::vector<Dims> dims_of(const Datums& values) {
@@ -52,7 +55,9 @@ Dims bits_of_elements(const Tensor& t) {
   return bits;
 }
 
-Extent extent_of(const Datum& d) { return d.is_tensor() ? Extent{d.tensor().dtype(), d.tensor().dims(), {}} : Extent{}; }
+Extent extent_of(const Datum& d) {
+  return d.is_tensor() ? Extent{d.tensor().dtype(), d.tensor().dims(), {}} : Extent{};
+}
 
 // Concrete output extents by the page, when they do not depend on element values it cannot see.
 std::optional<std::vector<Extent>> output_extents(const Node& node, const Datums& inputs) {
@@ -69,12 +74,15 @@ std::optional<std::vector<Extent>> output_extents(const Node& node, const Datums
 }
 
 bool all_numeric(const Datums& inputs) {
-  return std::all_of(inputs.begin(), inputs.end(), [](const Datum& d) { return d.is_absent() || (d.is_tensor() && d.tensor().dtype() != DType::string); });
+  return std::all_of(inputs.begin(), inputs.end(), [](const Datum& d) {
+    return d.is_absent() || (d.is_tensor() && d.tensor().dtype() != DType::string);
+  });
 }
 
 }  // namespace
 
-Executable::Executable(std::unique_ptr<Graph> graph, std::vector<CompiledNode> kernels, std::map<const Graph*, std::unique_ptr<Executable>> regions)
+Executable::Executable(std::unique_ptr<Graph> graph, std::vector<CompiledNode> kernels,
+                       std::map<const Graph*, std::unique_ptr<Executable>> regions)
     : graph_(std::move(graph)), kernels_(std::move(kernels)), regions_(std::move(regions)) {
   is_static_ = sizes_follow_from_inputs(*graph_);
 }
@@ -82,9 +90,12 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::vector<CompiledNode> k
 Executable::~Executable() = default;
 
 Status Executable::check_inputs(const Datums& inputs, Bindings& bindings) const {
-  if (inputs.size() != graph_->inputs().size()) return invalid("{} inputs are given but the graph takes {}", inputs.size(), graph_->inputs().size());
+  if (inputs.size() != graph_->inputs().size())
+    return invalid("{} inputs are given but the graph takes {}", inputs.size(),
+                   graph_->inputs().size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (Verdict v = accepts(graph_->inputs()[i]->type(), inputs[i], bindings); !v) return invalid("input {}: {}", graph_->inputs()[i]->name(), v.reason);
+    if (Verdict v = accepts(graph_->inputs()[i]->type(), inputs[i], bindings); !v)
+      return invalid("input {}: {}", graph_->inputs()[i]->name(), v.reason);
   for (const Constraint& c : graph_->constraints()) {
     auto left = c.left.evaluate(bindings), right = c.right.evaluate(bindings);
     if (left.ok() && right.ok() && *left != *right) {
@@ -95,7 +106,8 @@ Status Executable::check_inputs(const Datums& inputs, Bindings& bindings) const 
   return {};
 }
 
-Result<std::shared_ptr<ExecutionPlan>> Executable::plan_for(const Datums& inputs, const Bindings& bindings) const {
+Result<std::shared_ptr<ExecutionPlan>> Executable::plan_for(const Datums& inputs,
+                                                            const Bindings& bindings) const {
   std::vector<Dims> key = dims_of(inputs);
   {
     const std::lock_guard lock(mutex_);
@@ -115,7 +127,8 @@ Result<Datums> Executable::run(const Datums& inputs, ThreadPool& pool) const {
   return plan->run(inputs, pool);
 }
 
-Result<Datums> Executable::run_observed(const Datums& inputs, ThreadPool& pool, const Observer& observer) const {
+Result<Datums> Executable::run_observed(const Datums& inputs, ThreadPool& pool,
+                                        const Observer& observer) const {
   Bindings bindings;
   TENON_TRY(check_inputs(inputs, bindings));
   return run_dynamic(inputs, pool, &observer, nullptr);
@@ -145,10 +158,14 @@ Result<Datums> Executable::run_region(const Graph& region, Datums inputs, Thread
   return it == regions_.end() ? ops::interpret(region, inputs) : it->second->run(inputs, pool);
 }
 
-Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& inputs, ThreadPool& pool) const {
+Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& inputs,
+                                    ThreadPool& pool) const {
   const Node& node = *compiled.node;
-  const RegionRunner runner = [&](const Graph& region, Datums values) { return run_region(region, std::move(values), pool); };
-  auto outputs = compiled.kernel && all_numeric(inputs) ? output_extents(node, inputs) : std::nullopt;
+  const RegionRunner runner = [&](const Graph& region, Datums values) {
+    return run_region(region, std::move(values), pool);
+  };
+  auto outputs =
+      compiled.kernel && all_numeric(inputs) ? output_extents(node, inputs) : std::nullopt;
   if (!outputs) return ops::interpret(node, inputs, runner);
   std::vector<Extent> in;
   std::vector<Dims> key = dims_of(inputs);
@@ -166,7 +183,8 @@ Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& 
   }
   if (!launch) {
     auto bound = compiled.kernel->bind(in, *outputs);
-    if (!bound.ok() && bound.error().code == Code::unsupported) return ops::interpret(node, inputs, runner);
+    if (!bound.ok() && bound.error().code == Code::unsupported)
+      return ops::interpret(node, inputs, runner);
     launch = TENON_TRY_AT(node.place(), std::move(bound));
     const std::lock_guard lock(mutex_);
     if (launches_.size() >= kMaxLaunches) launches_.clear();
@@ -185,14 +203,16 @@ Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& 
   return results;
 }
 
-Result<Datums> Executable::run_dynamic(const Datums& inputs, ThreadPool& pool, const Observer* observer, const Timer* timer) const {
+Result<Datums> Executable::run_dynamic(const Datums& inputs, ThreadPool& pool,
+                                       const Observer* observer, const Timer* timer) const {
   Datums values(static_cast<std::size_t>(graph_->num_value_ids()));
   std::vector<int> left(values.size(), 0);
   for (const CompiledNode& c : kernels_)
     for (const Value* v : c.node->inputs())
       if (v) ++left[static_cast<std::size_t>(v->id())];
   for (const Value* v : graph_->outputs()) ++left[static_cast<std::size_t>(v->id())];
-  for (std::size_t i = 0; i < inputs.size(); ++i) values[static_cast<std::size_t>(graph_->inputs()[i]->id())] = inputs[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    values[static_cast<std::size_t>(graph_->inputs()[i]->id())] = inputs[i];
   const auto take = [&](const Value* v) -> Datum {
     if (v->is_constant()) return Datum(v->tensor());
     Datum& slot = values[static_cast<std::size_t>(v->id())];
@@ -204,9 +224,12 @@ Result<Datums> Executable::run_dynamic(const Datums& inputs, ThreadPool& pool, c
     for (const Value* v : c.node->inputs()) in.push_back(v ? take(v) : Datum());
     const auto start = std::chrono::steady_clock::now();
     Datums out = TENON_TRY(run_node(c, in, pool));
-    if (timer) (*timer)(*c.node, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (timer)
+      (*timer)(*c.node,
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (observer) TENON_TRY((*observer)(*c.node, out));
-    for (std::size_t i = 0; i < out.size() && i < c.node->outputs().size(); ++i) values[static_cast<std::size_t>(c.node->outputs()[i]->id())] = std::move(out[i]);
+    for (std::size_t i = 0; i < out.size() && i < c.node->outputs().size(); ++i)
+      values[static_cast<std::size_t>(c.node->outputs()[i]->id())] = std::move(out[i]);
   }
   Datums results;
   for (const Value* v : graph_->outputs()) results.push_back(take(v));

@@ -1,8 +1,8 @@
 // A compiled graph: kernels for its nodes, run under any sizes that its types allow.
 //
-// For each distinct set of input sizes an ExecutionPlan is made once: every size is evaluated, shape
-// computations become constants, buffers get arena offsets, kernels are bound. A graph whose sizes
-// depend on data (or that holds sequences or text) runs node by node instead.
+// For each distinct set of input sizes an ExecutionPlan is made once: every size is evaluated,
+// shape computations become constants, buffers get arena offsets, kernels are bound. A graph whose
+// sizes depend on data (or that holds sequences or text) runs node by node instead.
 #pragma once
 
 #include <atomic>
@@ -56,11 +56,12 @@ class Executable {
   /// Thread-safe: each concurrent run has its own arena.
   Result<Datums> run(const Datums& inputs, ThreadPool& pool) const;
   /// The same node by node, showing every intermediate value.
-  Result<Datums> run_observed(const Datums& inputs, ThreadPool& pool, const Observer& observer) const;
+  Result<Datums> run_observed(const Datums& inputs, ThreadPool& pool,
+                              const Observer& observer) const;
   /// One run with the time of each node.
   Status run_timed(const Datums& inputs, ThreadPool& pool, const Timer& timer) const;
-  /// Runs a region of one of the nodes: compiled, or interpreted where its node had a kernel of its own
-  /// that declined the sizes.
+  /// Runs a region of one of the nodes: compiled, or interpreted where its node had a kernel of its
+  /// own that declined the sizes.
   Result<Datums> run_region(const Graph& region, Datums inputs, ThreadPool& pool) const;
   /// Memory for inputs of these sizes, or unsupported when sizes depend on data.
   Result<MemoryUse> memory(const Datums& inputs) const;
@@ -69,9 +70,12 @@ class Executable {
 
  private:
   friend class ExecutionPlan;
-  Result<Datums> run_dynamic(const Datums& inputs, ThreadPool& pool, const Observer* observer, const Timer* timer) const;
-  Result<Datums> run_node(const CompiledNode& compiled, const Datums& inputs, ThreadPool& pool) const;
-  Result<std::shared_ptr<ExecutionPlan>> plan_for(const Datums& inputs, const Bindings& bindings) const;
+  Result<Datums> run_dynamic(const Datums& inputs, ThreadPool& pool, const Observer* observer,
+                             const Timer* timer) const;
+  Result<Datums> run_node(const CompiledNode& compiled, const Datums& inputs,
+                          ThreadPool& pool) const;
+  Result<std::shared_ptr<ExecutionPlan>> plan_for(const Datums& inputs,
+                                                  const Bindings& bindings) const;
   Status check_inputs(const Datums& inputs, Bindings& bindings) const;
 
   std::unique_ptr<Graph> graph_;
@@ -80,7 +84,8 @@ class Executable {
   bool is_static_ = false;
   mutable std::mutex mutex_;  // guards plans_
   mutable std::map<std::vector<Dims>, std::shared_ptr<ExecutionPlan>> plans_;
-  mutable std::map<std::pair<const Node*, std::vector<Dims>>, std::shared_ptr<const Launch>> launches_;  // of node-by-node runs
+  mutable std::map<std::pair<const Node*, std::vector<Dims>>, std::shared_ptr<const Launch>>
+      launches_;  // of node-by-node runs
 };
 
 }  // namespace tenon

@@ -11,10 +11,10 @@
 namespace tenon {
 
 struct ExecutionPlan::Draft {
-  struct Item {              // of one value
+  struct Item {  // of one value
     Extent extent;
     bool sized = false;
-    Tensor fixed;            // known contents
+    Tensor fixed;                 // known contents
     const Value* root = nullptr;  // the value whose buffer it shares
     bool needed = false;
   };
@@ -33,7 +33,8 @@ struct ExecutionPlan::Draft {
 namespace {
 
 Result<Extent> extent_of(const Value* v, const Bindings& bindings) {
-  if (!v->type().is_tensor() || !v->type().ranked()) return unsupported("value {} has no sizes", v->name());
+  if (!v->type().is_tensor() || !v->type().ranked())
+    return unsupported("value {} has no sizes", v->name());
   return Extent{v->type().dtype(), TENON_TRY(evaluate(v->type().shape(), bindings)), {}};
 }
 
@@ -52,7 +53,8 @@ std::optional<Tensor> known_tensor(const Value* v, const Extent& extent, const B
 
 }  // namespace
 
-Result<std::shared_ptr<ExecutionPlan>> ExecutionPlan::make(const Executable& executable, const Bindings& bindings) {
+Result<std::shared_ptr<ExecutionPlan>> ExecutionPlan::make(const Executable& executable,
+                                                           const Bindings& bindings) {
   auto plan = std::make_shared<ExecutionPlan>();
   Draft draft(executable.graph());
   TENON_TRY(plan->size_values(executable, bindings, draft));
@@ -66,9 +68,11 @@ Result<std::shared_ptr<ExecutionPlan>> ExecutionPlan::make(const Executable& exe
   return plan;
 }
 
-Status ExecutionPlan::size_values(const Executable& executable, const Bindings& bindings, Draft& draft) {
+Status ExecutionPlan::size_values(const Executable& executable, const Bindings& bindings,
+                                  Draft& draft) {
   const Graph& graph = executable.graph();
-  for (const Value* v : graph.inputs()) draft[v].extent = TENON_TRY(extent_of(v, bindings)), draft[v].sized = true;
+  for (const Value* v : graph.inputs())
+    draft[v].extent = TENON_TRY(extent_of(v, bindings)), draft[v].sized = true;
   for (const Value* v : graph.constants()) {
     draft[v].extent = {v->tensor().dtype(), v->tensor().dims(), {}};
     draft[v].fixed = v->tensor();
@@ -83,7 +87,9 @@ Status ExecutionPlan::size_values(const Executable& executable, const Bindings& 
   // Backward: a node runs when somebody needs a result of it that is not known already.
   for (const Value* v : graph.outputs()) draft[v].needed = true;
   for (auto it = executable.nodes().rbegin(); it != executable.nodes().rend(); ++it) {
-    const auto wanted = [&](const Value* v) { return draft[v].needed && !draft[v].fixed.defined(); };
+    const auto wanted = [&](const Value* v) {
+      return draft[v].needed && !draft[v].fixed.defined();
+    };
     if (std::none_of(it->node->outputs().begin(), it->node->outputs().end(), wanted)) continue;
     draft.steps.push_back(&*it);
     for (const Value* v : it->node->inputs())
@@ -124,26 +130,32 @@ void ExecutionPlan::place_values(const Graph& graph, Draft& draft) {
   for (const Value* v : graph.outputs()) touch(v, end);
   std::vector<Lifetime> lifetimes;
   for (const Value* r : order) {
-    lifetimes.push_back({static_cast<std::int64_t>(draft[r].extent.bytes()), life[r].first, life[r].second});
+    lifetimes.push_back(
+        {static_cast<std::int64_t>(draft[r].extent.bytes()), life[r].first, life[r].second});
     memory_.no_reuse_bytes += lifetimes.back().bytes;
   }
-  for (int i = 0; i < end; ++i) lifetimes.push_back({draft.workspaces[static_cast<std::size_t>(i)], i, i});
+  for (int i = 0; i < end; ++i)
+    lifetimes.push_back({draft.workspaces[static_cast<std::size_t>(i)], i, i});
   arena_ = plan_arena(lifetimes);
   for (std::size_t k = 0; k < order.size(); ++k) draft.slots[order[k]].offset = arena_.offsets[k];
-  for (int i = 0; i < end; ++i) steps_[static_cast<std::size_t>(i)].workspace_offset = arena_.offsets[order.size() + static_cast<std::size_t>(i)];
+  for (int i = 0; i < end; ++i)
+    steps_[static_cast<std::size_t>(i)].workspace_offset =
+        arena_.offsets[order.size() + static_cast<std::size_t>(i)];
   memory_.arena_bytes = arena_.bytes;
   memory_.lower_bound_bytes = arena_.lower_bound;
 }
 
 // Memory that exists before the run: inputs, weights, and tensors that shape computations became.
 void ExecutionPlan::fix_values(const Graph& graph, Draft& draft) {
-  for (std::size_t i = 0; i < graph.inputs().size(); ++i) draft.slots[graph.inputs()[i]] = {Place::input, 0, static_cast<int>(i), nullptr};
+  for (std::size_t i = 0; i < graph.inputs().size(); ++i)
+    draft.slots[graph.inputs()[i]] = {Place::input, 0, static_cast<int>(i), nullptr};
   const auto fix = [&](const Value* v) {
     if (!v || !draft[v].fixed.defined() || draft.slots.contains(v)) return;
     fixed_.push_back(draft[v].fixed);
     draft.slots[v] = {Place::fixed, 0, 0, fixed_.back().raw()};
   };
-  for (const CompiledNode* c : draft.steps) std::for_each(c->node->inputs().begin(), c->node->inputs().end(), fix);
+  for (const CompiledNode* c : draft.steps)
+    std::for_each(c->node->inputs().begin(), c->node->inputs().end(), fix);
   std::for_each(graph.outputs().begin(), graph.outputs().end(), fix);
 }
 
@@ -156,11 +168,15 @@ void ExecutionPlan::assign_buffers(const Graph& graph, Draft& draft) {
   std::vector<const CompiledNode*> kept;
   for (const CompiledNode* c : draft.steps) {
     const Value* source = viewed(*c->node);
-    if (source && output_index(c->node->output(0)) < 0) { draft[c->node->output(0)].root = source; continue; }
+    if (source && output_index(c->node->output(0)) < 0) {
+      draft[c->node->output(0)].root = source;
+      continue;
+    }
     kept.push_back(c);
     for (const Value* v : c->node->outputs()) {
       const int index = output_index(v);
-      draft.slots[v] = index >= 0 ? Slot{Place::output, 0, index, nullptr} : Slot{Place::arena, 0, 0, nullptr};
+      draft.slots[v] =
+          index >= 0 ? Slot{Place::output, 0, index, nullptr} : Slot{Place::arena, 0, 0, nullptr};
     }
   }
   draft.steps = std::move(kept);
@@ -183,7 +199,8 @@ void ExecutionPlan::overwrite_operands(const Graph& graph, Draft& draft) {
       if (!in || !c.kernel->may_overwrite(k)) return false;
       const Value* r = draft.root(in);
       const auto same_root = [&](const Value* v) { return v && draft.root(v) == r; };
-      return draft.slots[r].place == Place::arena && last[r] == static_cast<int>(i) && draft[r].extent.bytes() == draft[out].extent.bytes() &&
+      return draft.slots[r].place == Place::arena && last[r] == static_cast<int>(i) &&
+             draft[r].extent.bytes() == draft[out].extent.bytes() &&
              std::count_if(c.node->inputs().begin(), c.node->inputs().end(), same_root) == 1;
     };
     for (int k = 0; k < static_cast<int>(c.node->inputs().size()); ++k) {
@@ -199,12 +216,15 @@ void ExecutionPlan::overwrite_operands(const Graph& graph, Draft& draft) {
 namespace {
 
 // The kernel's launch; the interpreter's where there is no kernel, or it declines these very sizes.
-Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c, const std::vector<Extent>& in, const std::vector<Extent>& out, bool all_known,
+Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c,
+                                                 const std::vector<Extent>& in,
+                                                 const std::vector<Extent>& out, bool all_known,
                                                  const RegionExecutor& regions) {
   if (c.kernel && all_known) {
     auto bound = c.kernel->bind(in, out);
     if (bound.ok()) return std::shared_ptr<const Launch>(std::move(*bound));
-    if (bound.error().code != Code::unsupported) return std::move(bound).error().at(c.node->place());
+    if (bound.error().code != Code::unsupported)
+      return std::move(bound).error().at(c.node->place());
     TENON_LOG("runtime", 1, "{}: interpreted, for {}", c.node->place(), bound.error().message);
   }
   return std::shared_ptr<const Launch>(interpreted_launch(*c.node, in, out, regions));
@@ -213,7 +233,8 @@ Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c, const st
 }  // namespace
 
 Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
-  const RegionExecutor regions = [&executable](const Graph& region, Datums values, ThreadPool& pool) {
+  const RegionExecutor regions = [&executable](const Graph& region, Datums values,
+                                               ThreadPool& pool) {
     return executable.run_region(region, std::move(values), pool);
   };
   for (const CompiledNode* c : draft.steps) {
@@ -238,7 +259,8 @@ Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
 // Every argument becomes a slot; an output whose data is elsewhere is copied at the end.
 void ExecutionPlan::fill_tables(const Graph& graph, Draft& draft) {
   for (Step& step : steps_) {
-    for (const Value* v : step.node->inputs()) step.inputs.push_back(v ? draft.slots[draft.root(v)] : Slot{});
+    for (const Value* v : step.node->inputs())
+      step.inputs.push_back(v ? draft.slots[draft.root(v)] : Slot{});
     for (const Value* v : step.node->outputs()) step.outputs.push_back(draft.slots[draft.root(v)]);
     max_arguments_ = std::max({max_arguments_, step.inputs.size(), step.outputs.size()});
   }
@@ -272,7 +294,8 @@ void ExecutionPlan::release(std::unique_ptr<State> state) {
   idle_.push_back(std::move(state));
 }
 
-const std::byte* ExecutionPlan::resolve(const Slot& slot, const std::byte* arena, const Datums& inputs, Datums& outputs) {
+const std::byte* ExecutionPlan::resolve(const Slot& slot, const std::byte* arena,
+                                        const Datums& inputs, Datums& outputs) {
   switch (slot.place) {
     case Place::none: return nullptr;
     case Place::arena: return arena + slot.offset;
@@ -283,25 +306,38 @@ const std::byte* ExecutionPlan::resolve(const Slot& slot, const std::byte* arena
   return nullptr;
 }
 
-Result<Datums> ExecutionPlan::run(const Datums& inputs, ThreadPool& pool, const Executable::Timer* timer) {
+Result<Datums> ExecutionPlan::run(const Datums& inputs, ThreadPool& pool,
+                                  const Executable::Timer* timer) {
   Datums outputs;
   for (const Extent& e : outputs_) outputs.emplace_back(Tensor(e.dtype, e.dims));
   auto state = acquire();
   std::byte* arena = state->arena->data();
   Status status;
   for (const Step& step : steps_) {
-    for (std::size_t i = 0; i < step.inputs.size(); ++i) state->inputs[i] = resolve(step.inputs[i], arena, inputs, outputs);
-    for (std::size_t i = 0; i < step.outputs.size(); ++i) state->outputs[i] = const_cast<std::byte*>(resolve(step.outputs[i], arena, inputs, outputs));
-    const Frame frame{{state->inputs.data(), step.inputs.size()}, {state->outputs.data(), step.outputs.size()}, arena + step.workspace_offset, pool};
-    const auto start = timer ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    for (std::size_t i = 0; i < step.inputs.size(); ++i)
+      state->inputs[i] = resolve(step.inputs[i], arena, inputs, outputs);
+    for (std::size_t i = 0; i < step.outputs.size(); ++i)
+      state->outputs[i] = const_cast<std::byte*>(resolve(step.outputs[i], arena, inputs, outputs));
+    const Frame frame{{state->inputs.data(), step.inputs.size()},
+                      {state->outputs.data(), step.outputs.size()},
+                      arena + step.workspace_offset,
+                      pool};
+    const auto start =
+        timer ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     status = step.launch->run(frame);
-    if (!status.ok()) { status = Status(std::move(status).error().at(step.node->place())); break; }
-    if (timer) (*timer)(*step.node, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (!status.ok()) {
+      status = Status(std::move(status).error().at(step.node->place()));
+      break;
+    }
+    if (timer)
+      (*timer)(*step.node,
+               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   for (std::size_t i = 0; i < outputs.size() && status.ok(); ++i) {
     if (output_sources_[i].place == Place::none) continue;
     Tensor& to = outputs[i].tensor();
-    if (to.bytes()) std::memcpy(to.raw(), resolve(output_sources_[i], arena, inputs, outputs), to.bytes());
+    if (to.bytes())
+      std::memcpy(to.raw(), resolve(output_sources_[i], arena, inputs, outputs), to.bytes());
   }
   release(std::move(state));
   TENON_TRY(std::move(status));

@@ -15,9 +15,11 @@ class ExecutionPlan {
  public:
   /// Evaluates all sizes under `bindings` and binds every kernel. `input_dims` are those of the
   /// graph's inputs in order.
-  static Result<std::shared_ptr<ExecutionPlan>> make(const Executable& executable, const Bindings& bindings);
+  static Result<std::shared_ptr<ExecutionPlan>> make(const Executable& executable,
+                                                     const Bindings& bindings);
 
-  Result<Datums> run(const Datums& inputs, ThreadPool& pool, const Executable::Timer* timer = nullptr);
+  Result<Datums> run(const Datums& inputs, ThreadPool& pool,
+                     const Executable::Timer* timer = nullptr);
   const MemoryUse& memory() const { return memory_; }
 
  private:
@@ -25,8 +27,8 @@ class ExecutionPlan {
   enum class Place : std::uint8_t { none, arena, input, output, fixed };
   struct Slot {
     Place place = Place::none;
-    std::int64_t offset = 0;     // in the arena
-    int index = 0;               // of the input or output
+    std::int64_t offset = 0;          // in the arena
+    int index = 0;                    // of the input or output
     const std::byte* data = nullptr;  // fixed
   };
   struct Step {
@@ -52,7 +54,8 @@ class ExecutionPlan {
   void fill_tables(const Graph& graph, Draft& draft);
   std::unique_ptr<State> acquire();
   void release(std::unique_ptr<State> state);
-  static const std::byte* resolve(const Slot& slot, const std::byte* arena, const Datums& inputs, Datums& outputs);
+  static const std::byte* resolve(const Slot& slot, const std::byte* arena, const Datums& inputs,
+                                  Datums& outputs);
 
   std::vector<Step> steps_;
   std::vector<Extent> outputs_;

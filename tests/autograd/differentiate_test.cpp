@@ -57,7 +57,8 @@ TEST(Differentiate, EqualsCentralDifferences) {
         sides[s] = element((*ops::interpret(n.graph, inputs))[0].tensor(), 0);
       }
       const double want = (sides[1] - sides[0]) / 2e-6;
-      EXPECT_NEAR(element((*out)[i + 1].tensor(), static_cast<std::int64_t>(k)), want, 1e-5 * std::max(1.0, std::fabs(want)));
+      EXPECT_NEAR(element((*out)[i + 1].tensor(), static_cast<std::int64_t>(k)), want,
+                  1e-5 * std::max(1.0, std::fabs(want)));
     }
   }
 }
@@ -77,7 +78,8 @@ TEST(Differentiate, GradientsOfGradients) {
   const Tensor at = wave({3}, 0.5);
   auto out = ops::interpret(graph, {Datum(at)});
   ASSERT_TRUE(out.ok());
-  for (int i = 0; i < 3; ++i) EXPECT_NEAR(element((*out)[0].tensor(), i), 6 * element(at, i), 1e-12);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_NEAR(element((*out)[0].tensor(), i), 6 * element(at, i), 1e-12);
 }
 
 TEST(Differentiate, WhatNothingDependsOnGetsZeros) {

@@ -18,13 +18,16 @@ std::string compare(const Operator& op, const Sample& sample, ThreadPool& pool) 
   auto graph = x.graph_for(x.inputs(), status);
   for (Value* v : graph->last()->outputs()) graph->add_output(v, "y" + std::to_string(v->index()));
   Datums inputs;
-  for (const Value* v : graph->inputs()) inputs.push_back(x.inputs()[static_cast<std::size_t>(std::stoi(v->name().substr(1)))]);
+  for (const Value* v : graph->inputs())
+    inputs.push_back(x.inputs()[static_cast<std::size_t>(std::stoi(v->name().substr(1)))]);
   auto executable = engine::compile(std::move(graph), **engine::backend_named("cpu"), {});
   if (!executable.ok()) return executable.error().text();
   auto got = (*executable)->run(inputs, pool);
   if (!got.ok()) return got.error().text();
   for (std::size_t i = 0; i < want->size(); ++i)
-    if (const double d = ops::distance((*got)[i], (*want)[i]); !(d <= std::max(4e-5, sample.tolerance))) return "output " + std::to_string(i) + " is off by " + std::to_string(d);
+    if (const double d = ops::distance((*got)[i], (*want)[i]);
+        !(d <= std::max(4e-5, sample.tolerance)))
+      return "output " + std::to_string(i) + " is off by " + std::to_string(d);
   return {};
 }
 
@@ -32,25 +35,34 @@ TEST(CpuBackend, EqualsTheInterpreterOnEverySample) {
   ThreadPool pool(2);
   for (const Operator* op : ops::all())
     for (std::size_t i = 0; i < op->samples.size(); ++i)
-      if (op->samples[i].rejected_because.empty()) EXPECT_EQ(compare(*op, op->samples[i], pool), "") << op->name << " sample " << i;
+      if (op->samples[i].rejected_because.empty())
+        EXPECT_EQ(compare(*op, op->samples[i], pool), "") << op->name << " sample " << i;
 }
 
-// Shapes that take each of the backend's own convolutions: pictures, 3 x 3 and other depthwise filters,
-// pointwise ones, with strides, pads and borders.
+// Shapes that take each of the backend's own convolutions: pictures, 3 x 3 and other depthwise
+// filters, pointwise ones, with strides, pads and borders.
 TEST(CpuBackend, OwnConvolutionsEqualTheInterpreter) {
   ThreadPool pool(2);
-  const auto attrs = [](std::int64_t group, Attr::Integers strides, Attr::Integers pads) { return Attrs{{"group", group}, {"strides", std::move(strides)}, {"pads", std::move(pads)}}; };
+  const auto attrs = [](std::int64_t group, Attr::Integers strides, Attr::Integers pads) {
+    return Attrs{{"group", group}, {"strides", std::move(strides)}, {"pads", std::move(pads)}};
+  };
   const Operator& conv = *ops::find("conv");
   const std::vector<Sample> samples = {
-      sample({{2, 3, 33, 40}, {6, 3, 5, 5}, {6}}).with(attrs(1, {2, 2}, {1, 1, 2, 2})), sample({{1, 1, 20, 64}, {4, 1, 3, 3}}).with(attrs(1, {1, 1}, {1, 1, 1, 1})),
-      sample({{2, 5, 17, 19}, {5, 1, 3, 3}, {5}}).with(attrs(5, {1, 1}, {1, 1, 1, 1})), sample({{1, 5, 17, 19}, {5, 1, 3, 3}}).with(attrs(5, {2, 1}, {0, 2, 1, 1})),
-      sample({{1, 4, 16, 18}, {4, 1, 5, 5}, {4}}).with(attrs(4, {2, 2}, {2, 2, 2, 2})), sample({{2, 7, 9, 11}, {13, 7, 1, 1}, {13}}).with(attrs(1, {1, 1}, {0, 0, 0, 0})),
-      sample({{1, 6, 40}, {6, 1, 3}, {6}}).with(attrs(6, {1}, {1, 1})), sample({{1, 16, 12, 12}, {32, 16, 3, 3}, {32}}).with(attrs(1, {1, 1}, {1, 1, 1, 1}))};
-  for (std::size_t i = 0; i < samples.size(); ++i) EXPECT_EQ(compare(conv, samples[i], pool), "") << "sample " << i;
+      sample({{2, 3, 33, 40}, {6, 3, 5, 5}, {6}}).with(attrs(1, {2, 2}, {1, 1, 2, 2})),
+      sample({{1, 1, 20, 64}, {4, 1, 3, 3}}).with(attrs(1, {1, 1}, {1, 1, 1, 1})),
+      sample({{2, 5, 17, 19}, {5, 1, 3, 3}, {5}}).with(attrs(5, {1, 1}, {1, 1, 1, 1})),
+      sample({{1, 5, 17, 19}, {5, 1, 3, 3}}).with(attrs(5, {2, 1}, {0, 2, 1, 1})),
+      sample({{1, 4, 16, 18}, {4, 1, 5, 5}, {4}}).with(attrs(4, {2, 2}, {2, 2, 2, 2})),
+      sample({{2, 7, 9, 11}, {13, 7, 1, 1}, {13}}).with(attrs(1, {1, 1}, {0, 0, 0, 0})),
+      sample({{1, 6, 40}, {6, 1, 3}, {6}}).with(attrs(6, {1}, {1, 1})),
+      sample({{1, 16, 12, 12}, {32, 16, 3, 3}, {32}}).with(attrs(1, {1, 1}, {1, 1, 1, 1}))};
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    EXPECT_EQ(compare(conv, samples[i], pool), "") << "sample " << i;
 }
 
 TEST(CpuBackend, NoMoreOperatorsAreLeftToTheInterpreterThanNow) {
-  // Core operators that the backend never takes, over all samples. The aim is 40; the number here only falls.
+  // Core operators that the backend never takes, over all samples. The aim is 40; the number here
+  // only falls.
   constexpr std::size_t kLeftNow = 54;
   std::set<std::string_view> left;
   for (const Operator* op : ops::all()) {

@@ -13,7 +13,8 @@ namespace {
 
 Tensor ramp(Dims dims) {
   Tensor t(DType::f32, std::move(dims));
-  for (std::int64_t i = 0; i < t.count(); ++i) t.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>((i * 37) % 11) * 0.25f - 1.0f;
+  for (std::int64_t i = 0; i < t.count(); ++i)
+    t.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>((i * 37) % 11) * 0.25f - 1.0f;
   return t;
 }
 
@@ -86,7 +87,8 @@ TEST(Passes, AreIdempotentAndKeepTheMeaning) {
     auto got = ops::interpret(*copy, inputs);
     ASSERT_TRUE(got.ok()) << pass.name << ": " << got.error().text();
     for (std::int64_t k = 0; k < (*want)[0].tensor().count(); ++k)
-      ASSERT_NEAR(element((*got)[0].tensor(), k), element((*want)[0].tensor(), k), 1e-6) << pass.name;
+      ASSERT_NEAR(element((*got)[0].tensor(), k), element((*want)[0].tensor(), k), 1e-6)
+          << pass.name;
   }
 }
 

@@ -12,7 +12,8 @@ namespace {
 std::unique_ptr<Graph> sample_graph() {
   auto g = std::make_unique<Graph>();
   Value* x = g->add_input("x", Type(DType::f32, {Dim::symbol("N"), 4}));
-  Value* w = g->add_constant("w\"quoted\"", Tensor::of<float>({4, 2}, std::vector<float>{1, 2, 3, 4, 5.5f, 6, 7, -1e-8f}));
+  Value* w = g->add_constant(
+      "w\"quoted\"", Tensor::of<float>({4, 2}, std::vector<float>{1, 2, 3, 4, 5.5f, 6, 7, -1e-8f}));
   w->trainable = true;
   GraphBuilder builder(*g, ops::table());
   builder.set_origin("enc/proj", {"model.onnx", 7, "enc"});
@@ -51,10 +52,13 @@ TEST(Text, LargeConstantsLieBeside) {
 
 TEST(Text, BadTextIsRefusedWithItsLine) {
   const std::string head = "graph \"g\"(%0 \"x\": f32[2]) {\n";
-  for (const char* body : {"  return %1 \"y\"\n}\n", "  %1: f32[2] = frobnicate(%0)\n  return %1 \"y\"\n}\n", "  %1: f32[2] = neg(%9)\n  return %1 \"y\"\n}\n",
-                           "  %1: f32[2] = neg(%0) {bogus = 1}\n  return %1 \"y\"\n}\n", "  const %0: f32[2] = [1.0, 2.0]\n  return %0 \"y\"\n}\n",
-                           "  const %1: f32[2] = [1.0]\n  return %1 \"y\"\n}\n", "  %1: f32[2] = neg(%0", "", "  return %0 \"y\"\n}\n}\n",
-                           "  %1: f32[2] = add(%0, %0, %0)\n  return %1 \"y\"\n}\n"}) {
+  for (const char* body :
+       {"  return %1 \"y\"\n}\n", "  %1: f32[2] = frobnicate(%0)\n  return %1 \"y\"\n}\n",
+        "  %1: f32[2] = neg(%9)\n  return %1 \"y\"\n}\n",
+        "  %1: f32[2] = neg(%0) {bogus = 1}\n  return %1 \"y\"\n}\n",
+        "  const %0: f32[2] = [1.0, 2.0]\n  return %0 \"y\"\n}\n",
+        "  const %1: f32[2] = [1.0]\n  return %1 \"y\"\n}\n", "  %1: f32[2] = neg(%0", "",
+        "  return %0 \"y\"\n}\n}\n", "  %1: f32[2] = add(%0, %0, %0)\n  return %1 \"y\"\n}\n"}) {
     auto r = parse_graph(head + body, ops::table());
     ASSERT_FALSE(r.ok()) << body;
     EXPECT_NE(r.error().text().find("line "), std::string::npos) << r.error().text();
@@ -62,7 +66,9 @@ TEST(Text, BadTextIsRefusedWithItsLine) {
 }
 
 TEST(Text, TypesAreInferredNotBelieved) {
-  auto r = parse_graph("graph \"g\"(%0 \"x\": f32[2]) {\n  %1: i64[7, 7] = neg(%0)\n  return %1 \"y\"\n}\n", ops::table());
+  auto r = parse_graph(
+      "graph \"g\"(%0 \"x\": f32[2]) {\n  %1: i64[7, 7] = neg(%0)\n  return %1 \"y\"\n}\n",
+      ops::table());
   ASSERT_TRUE(r.ok()) << r.error().text();
   EXPECT_EQ((*r)->outputs()[0]->type().text(), "f32[2]");
 }

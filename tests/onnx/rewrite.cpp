@@ -1,5 +1,6 @@
 // Reads ONNX models and writes them again, for tests that hand the results to other engines.
-// usage: tenon_onnx_rewrite < LIST    each line is "IN<tab>OUT"; answers each with "ok" or "error: ..." on one line.
+// usage: tenon_onnx_rewrite < LIST    each line is "IN<tab>OUT"; answers each with "ok" or "error:
+// ..." on one line.
 #include <fmt/core.h>
 
 #include <iostream>

@@ -1,5 +1,6 @@
-// Runs a folder of ONNX backend cases on the interpreter: NAME/model.onnx and NAME/test_data_set_*/{input,output}_*.pb.
-// usage: tenon_onnx_suite FOLDER [PART_OF_A_NAME [RELATIVE ABSOLUTE]]    prints failures with their reasons and a count; 1 when there are any.
+// Runs a folder of ONNX backend cases on the interpreter: NAME/model.onnx and
+// NAME/test_data_set_*/{input,output}_*.pb. usage: tenon_onnx_suite FOLDER [PART_OF_A_NAME
+// [RELATIVE ABSOLUTE]]    prints failures with their reasons and a count; 1 when there are any.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -24,16 +25,21 @@ bool near(double a, double b) {
 }
 
 std::string difference(const Tensor& a, const Tensor& b) {
-  if (a.dtype() != b.dtype()) return fmt::format("type is {} but must be {}", name(a.dtype()), name(b.dtype()));
-  if (a.dims() != b.dims()) return fmt::format("shape is {} but must be {}", to_text(a.dims()), to_text(b.dims()));
+  if (a.dtype() != b.dtype())
+    return fmt::format("type is {} but must be {}", name(a.dtype()), name(b.dtype()));
+  if (a.dims() != b.dims())
+    return fmt::format("shape is {} but must be {}", to_text(a.dims()), to_text(b.dims()));
   if (a.dtype() == DType::string) {
     for (std::size_t i = 0; i < a.data<std::string>().size(); ++i)
-      if (a.data<std::string>()[i] != b.data<std::string>()[i]) return fmt::format("element {} is '{}' but must be '{}'", i, a.data<std::string>()[i], b.data<std::string>()[i]);
+      if (a.data<std::string>()[i] != b.data<std::string>()[i])
+        return fmt::format("element {} is '{}' but must be '{}'", i, a.data<std::string>()[i],
+                           b.data<std::string>()[i]);
     return {};
   }
   const auto x = to_complexes(a), y = to_complexes(b);
   for (std::size_t i = 0; i < x.size(); ++i)
-    if (!near(x[i].real(), y[i].real()) || !near(x[i].imag(), y[i].imag())) return fmt::format("element {} is {} but must be {}", i, x[i].real(), y[i].real());
+    if (!near(x[i].real(), y[i].real()) || !near(x[i].imag(), y[i].imag()))
+      return fmt::format("element {} is {} but must be {}", i, x[i].real(), y[i].real());
   return {};
 }
 
@@ -41,9 +47,11 @@ std::string difference(const Datum& a, const Datum& b) {
   if (a.is_tensor() && b.is_tensor()) return difference(a.tensor(), b.tensor());
   if (a.is_absent() || b.is_absent()) return a.is_absent() == b.is_absent() ? "" : "one is absent";
   if (!a.is_sequence() || !b.is_sequence()) return "kinds differ";
-  if (a.items().size() != b.items().size()) return fmt::format("{} items but must be {}", a.items().size(), b.items().size());
+  if (a.items().size() != b.items().size())
+    return fmt::format("{} items but must be {}", a.items().size(), b.items().size());
   for (std::size_t i = 0; i < a.items().size(); ++i)
-    if (std::string d = difference(a.items()[i], b.items()[i]); !d.empty()) return fmt::format("item {}: {}", i, d);
+    if (std::string d = difference(a.items()[i], b.items()[i]); !d.empty())
+      return fmt::format("item {}: {}", i, d);
   return {};
 }
 
@@ -53,12 +61,14 @@ Result<std::string> run_set(const fs::path& model, const fs::path& set) {
   const Graph& graph = *imported.graph;
   Datums inputs;
   for (std::size_t i = 0; i < graph.inputs().size(); ++i)
-    inputs.push_back(TENON_TRY(read_datum(set / fmt::format("input_{}.pb", i), graph.inputs()[i]->type())));
+    inputs.push_back(
+        TENON_TRY(read_datum(set / fmt::format("input_{}.pb", i), graph.inputs()[i]->type())));
   const Datums outputs = TENON_TRY(ops::interpret(graph, inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const fs::path file = set / fmt::format("output_{}.pb", i);
     const Datum expected = TENON_TRY(read_datum(file, graph.outputs()[i]->type()));
-    if (std::string d = difference(outputs[i], expected); !d.empty()) return fmt::format("output {}: {}", i, d);
+    if (std::string d = difference(outputs[i], expected); !d.empty())
+      return fmt::format("output {}: {}", i, d);
   }
   return std::string();
 }
@@ -83,7 +93,9 @@ std::string run_case(const fs::path& folder) {
 int run(const fs::path& root, std::string_view part) {
   std::vector<fs::path> cases;
   for (const auto& entry : fs::directory_iterator(root))
-    if (fs::exists(entry.path() / "model.onnx") && entry.path().filename().string().find(part) != std::string::npos) cases.push_back(entry.path());
+    if (fs::exists(entry.path() / "model.onnx") &&
+        entry.path().filename().string().find(part) != std::string::npos)
+      cases.push_back(entry.path());
   std::sort(cases.begin(), cases.end());
   int passed = 0;
   for (const fs::path& folder : cases) {

@@ -1,5 +1,5 @@
-// The smallest builder that differentiates graphs and regions, and central differences to compare with.
-// For tests of pages that samples cannot say: control flow and sequences.
+// The smallest builder that differentiates graphs and regions, and central differences to compare
+// with. For tests of pages that samples cannot say: control flow and sequences.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,8 @@ class Differentiator : public GraphBuilder {
  public:
   explicit Differentiator(Graph& graph) : GraphBuilder(graph, ops::table()) {}
 
-  Result<std::unique_ptr<Graph>> differentiate(const Graph& region, const std::vector<bool>& seeded, const std::vector<bool>& wanted) override {
+  Result<std::unique_ptr<Graph>> differentiate(const Graph& region, const std::vector<bool>& seeded,
+                                               const std::vector<bool>& wanted) override {
     auto result = std::make_unique<Graph>(region.name() + "_gradient");
     Differentiator inner(*result);
     Values x;
@@ -28,10 +29,13 @@ class Differentiator : public GraphBuilder {
     const Values y = inline_graph(inner, region, x);
     Gradients d;
     for (std::size_t i = 0; i < y.size(); ++i)
-      if (seeded[i]) inner.add(d, y[i], result->add_input(fmt::format("dy{}", i), region.outputs()[i]->type()));
+      if (seeded[i])
+        inner.add(d, y[i], result->add_input(fmt::format("dy{}", i), region.outputs()[i]->type()));
     inner.walk_back(d, result->last());
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (wanted[i]) result->add_output(d.contains(x[i]) ? d[x[i]] : B(inner).zeros_like(x[i]), fmt::format("dx{}", i));
+      if (wanted[i])
+        result->add_output(d.contains(x[i]) ? d[x[i]] : B(inner).zeros_like(x[i]),
+                           fmt::format("dx{}", i));
     if (!inner.status().ok()) return inner.take_status().error();
     return result;
   }
@@ -46,7 +50,9 @@ class Differentiator : public GraphBuilder {
     for (Node* n = from; n && status().ok(); n = n->previous()) {
       Values dys;
       for (const Value* y : n->outputs()) dys.push_back(d.contains(y) ? d[y] : nullptr);
-      if (!n->op().gradient || std::all_of(dys.begin(), dys.end(), [](const Value* v) { return v == nullptr; })) continue;
+      if (!n->op().gradient ||
+          std::all_of(dys.begin(), dys.end(), [](const Value* v) { return v == nullptr; }))
+        continue;
       const Values dxs = n->op().gradient(*this, Call(*n), dys);
       for (std::size_t i = 0; i < dxs.size(); ++i)
         if (dxs[i]) add(d, n->inputs()[i], dxs[i]);
@@ -61,7 +67,9 @@ struct Example {
 };
 
 inline Type f64(Shape shape) { return Type(DType::f64, std::move(shape)); }
-inline Tensor doubles(Dims dims, std::vector<double> v) { return from_doubles(v, DType::f64, std::move(dims)); }
+inline Tensor doubles(Dims dims, std::vector<double> v) {
+  return from_doubles(v, DType::f64, std::move(dims));
+}
 
 /// sum over f64 outputs of sum of (k + 1) * y[k]
 inline double weighted(const Graph& graph, const Datums& inputs) {
@@ -85,8 +93,10 @@ inline std::map<std::string, Tensor> gradients_by_rule(const Example& e) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (!out[i].is_tensor() || out[i].tensor().dtype() != DType::f64) continue;
     std::vector<double> seed;
-    for (std::int64_t k = 0; k < out[i].tensor().count(); ++k) seed.push_back(static_cast<double>(k + 1));
-    b.add(d, graph->outputs()[i], b.constant(from_doubles(seed, DType::f64, out[i].tensor().dims())));
+    for (std::int64_t k = 0; k < out[i].tensor().count(); ++k)
+      seed.push_back(static_cast<double>(k + 1));
+    b.add(d, graph->outputs()[i],
+          b.constant(from_doubles(seed, DType::f64, out[i].tensor().dims())));
   }
   b.walk_back(d, last);
   EXPECT_TRUE(b.status().ok()) << b.status().error().text();
@@ -100,7 +110,8 @@ inline std::map<std::string, Tensor> gradients_by_rule(const Example& e) {
   const auto all = interpret(*graph, e.inputs);
   EXPECT_TRUE(all.ok()) << all.error().text();
   std::map<std::string, Tensor> found;
-  for (std::size_t i = 0; all.ok() && i < names.size(); ++i) found[names[i]] = (*all)[first + i].tensor();
+  for (std::size_t i = 0; all.ok() && i < names.size(); ++i)
+    found[names[i]] = (*all)[first + i].tensor();
   return found;
 }
 
@@ -121,7 +132,9 @@ inline void expect_central_differences(const Example& e) {
         inputs[i] = Datum(from_doubles(moved, DType::f64, e.inputs[i].tensor().dims()));
         sides[side] = weighted(*e.graph, inputs);
       }
-      EXPECT_NEAR(element(given.at(name), static_cast<std::int64_t>(k)), (sides[1] - sides[0]) / 2e-5, 1e-5) << name << " element " << k;
+      EXPECT_NEAR(element(given.at(name), static_cast<std::int64_t>(k)),
+                  (sides[1] - sides[0]) / 2e-5, 1e-5)
+          << name << " element " << k;
     }
   }
 }

@@ -14,7 +14,8 @@ class Instance {
   const Node& node() const { return *node_; }
   const Datums& inputs() const { return inputs_; }
   const Sample& sample() const { return sample_; }
-  /// A fresh graph with this call on other input values (shapes may differ; `known` inputs stay known).
+  /// A fresh graph with this call on other input values (shapes may differ; `known` inputs stay
+  /// known).
   std::unique_ptr<Graph> graph_for(const Datums& inputs, Status& status) const;
   Result<Datums> run(const Datums& inputs) const;
 

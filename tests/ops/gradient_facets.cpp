@@ -13,7 +13,10 @@ Datums weights_like(const Datums& values, std::uint64_t seed) {
   Numbers numbers(seed);
   Datums weights;
   for (const Datum& y : values) {
-    if (!is_double(y)) { weights.emplace_back(); continue; }
+    if (!is_double(y)) {
+      weights.emplace_back();
+      continue;
+    }
     std::vector<double> u(static_cast<std::size_t>(y.tensor().count()));
     for (double& v : u) v = 2 * numbers.uniform() - 1;
     weights.emplace_back(from_doubles(u, DType::f64, y.tensor().dims()));
@@ -21,7 +24,9 @@ Datums weights_like(const Datums& values, std::uint64_t seed) {
   return weights;
 }
 
-bool none_given(const Datums& data) { return std::all_of(data.begin(), data.end(), [](const Datum& d) { return d.is_absent(); }); }
+bool none_given(const Datums& data) {
+  return std::all_of(data.begin(), data.end(), [](const Datum& d) { return d.is_absent(); });
+}
 
 double weighted_sum(const Datums& values, const Datums& weights) {
   double total = 0;
@@ -42,7 +47,8 @@ struct Backward {
 
 Values constants(Builder& builder, const Datums& data) {
   Values values;
-  for (const Datum& d : data) values.push_back(d.is_absent() ? nullptr : builder.constant(d.tensor()));
+  for (const Datum& d : data)
+    values.push_back(d.is_absent() ? nullptr : builder.constant(d.tensor()));
   return values;
 }
 
@@ -65,7 +71,8 @@ Result<Datums> run(Graph& graph, const Values& values, const Datums& inputs) {
   for (Value* v : values)
     if (v) graph.add_output(v, "d");
   Datums fed;
-  for (const Value* v : graph.inputs()) fed.push_back(inputs[static_cast<std::size_t>(std::stoi(v->name().substr(1)))]);
+  for (const Value* v : graph.inputs())
+    fed.push_back(inputs[static_cast<std::size_t>(std::stoi(v->name().substr(1)))]);
   const Datums all = TENON_TRY(interpret(graph, fed));
   Datums out;
   std::size_t k = before;
@@ -83,8 +90,10 @@ using Function = std::function<Result<double>(const Datums& inputs)>;
 
 std::string compare(const Instance& x, std::size_t input, const Datum& given, const Function& f) {
   const Tensor& at = x.inputs()[input].tensor();
-  if (!given.is_absent() && (given.tensor().dims() != at.dims() || given.tensor().dtype() != at.dtype()))
-    return fmt::format("gradient of input {} is {} but the input is {}", input, Type::of(given.tensor()).text(), Type::of(at).text());
+  if (!given.is_absent() &&
+      (given.tensor().dims() != at.dims() || given.tensor().dtype() != at.dtype()))
+    return fmt::format("gradient of input {} is {} but the input is {}", input,
+                       Type::of(given.tensor()).text(), Type::of(at).text());
   constexpr double kStep = 1e-5;
   const auto base = to_doubles(at);
   for (std::size_t k = 0; k < base.size(); ++k) {
@@ -98,9 +107,12 @@ std::string compare(const Instance& x, std::size_t input, const Datum& given, co
       if (!value.ok()) return value.error().text();
       sides[side] = *value;
     }
-    const double expected = (sides[1] - sides[0]) / (2 * kStep), got = given.is_absent() ? 0 : element(given.tensor(), static_cast<std::int64_t>(k));
+    const double expected = (sides[1] - sides[0]) / (2 * kStep),
+                 got =
+                     given.is_absent() ? 0 : element(given.tensor(), static_cast<std::int64_t>(k));
     if (difference(expected, got) > tolerance(x.sample(), 1e-6))
-      return fmt::format("input {} element {}: the rule gives {} but central differences give {}", input, k, got, expected);
+      return fmt::format("input {} element {}: the rule gives {} but central differences give {}",
+                         input, k, got, expected);
   }
   return {};
 }
@@ -111,7 +123,8 @@ std::string compare_along(const Instance& x, const Datums& given, const Function
   const Datums directions = weights_like(x.inputs(), 103);
   for (std::size_t i = 0; i < directions.size(); ++i) {
     if (directions[i].is_absent()) continue;
-    const auto base = to_doubles(x.inputs()[i].tensor()), along = to_doubles(directions[i].tensor());
+    const auto base = to_doubles(x.inputs()[i].tensor()),
+               along = to_doubles(directions[i].tensor());
     double sides[2];
     for (int side = 0; side < 2; ++side) {
       auto moved = base;
@@ -122,9 +135,11 @@ std::string compare_along(const Instance& x, const Datums& given, const Function
       if (!value.ok()) return value.error().text();
       sides[side] = *value;
     }
-    const double expected = (sides[1] - sides[0]) / (2 * kStep), got = given[i].is_absent() ? 0 : weighted_sum({given[i]}, {directions[i]});
+    const double expected = (sides[1] - sides[0]) / (2 * kStep),
+                 got = given[i].is_absent() ? 0 : weighted_sum({given[i]}, {directions[i]});
     if (difference(expected, got) > tolerance(x.sample(), 1e-5))
-      return fmt::format("input {}: the rule of the rule gives {} but central differences give {}", i, got, expected);
+      return fmt::format("input {}: the rule of the rule gives {} but central differences give {}",
+                         i, got, expected);
   }
   return {};
 }
@@ -155,25 +170,31 @@ Result<Seconds> second_gradients(const Instance& x, const Datums& upstream, cons
   TENON_TRY(builder.take_status());
   const auto of = [&](const Value* v) { return v && d.contains(v) ? d[v] : nullptr; };
   Values all;
-  for (std::size_t i = 0; i < x.inputs().size(); ++i) all.push_back(of(node->input(static_cast<int>(i))));
+  for (std::size_t i = 0; i < x.inputs().size(); ++i)
+    all.push_back(of(node->input(static_cast<int>(i))));
   for (const Value* dy : b.dys) all.push_back(of(dy));
   const Datums data = TENON_TRY(run(*b.graph, all, x.inputs()));
   const auto end = data.begin() + static_cast<std::ptrdiff_t>(x.inputs().size());
   return Seconds{{data.begin(), end}, {end, data.end()}};
 }
 
-// At dy = 0 the rule is still linear in dy: what a pole's guard must not cut, for a minimum has dy = 0.
+// At dy = 0 the rule is still linear in dy: what a pole's guard must not cut, for a minimum has dy
+// = 0.
 std::string check_silent(const Instance& x, const Datums& upstream, const Datums& seeds) {
   Datums zero;
-  for (const Datum& u : upstream) zero.push_back(u.is_absent() ? Datum() : Datum(Tensor::zeros(DType::f64, u.tensor().dims())));
+  for (const Datum& u : upstream)
+    zero.push_back(u.is_absent() ? Datum() : Datum(Tensor::zeros(DType::f64, u.tensor().dims())));
   auto seconds = second_gradients(x, zero, seeds);
   if (!seconds.ok()) return seconds.error().text();
   auto along = gradients_at(x, x.inputs(), upstream);
   if (!along.ok()) return along.error().text();
   double expected = weighted_sum(*along, seeds), got = 0;
   for (std::size_t i = 0; i < upstream.size(); ++i)
-    if (!seconds->upstream[i].is_absent()) got += weighted_sum({seconds->upstream[i]}, {upstream[i]});
-  return difference(expected, got) <= tolerance(x.sample(), 1e-9) ? "" : fmt::format("at dy = 0 the slope along dy is {} but must be {}", got, expected);
+    if (!seconds->upstream[i].is_absent())
+      got += weighted_sum({seconds->upstream[i]}, {upstream[i]});
+  return difference(expected, got) <= tolerance(x.sample(), 1e-9)
+             ? ""
+             : fmt::format("at dy = 0 the slope along dy is {} but must be {}", got, expected);
 }
 
 }  // namespace
@@ -185,7 +206,9 @@ std::string check_gradient(const Instance& x) {
   if (none_given(upstream)) return {};  // integer result
   auto given = gradients_at(x, x.inputs(), upstream);
   if (!given.ok()) return given.error().text();
-  const Function f = [&](const Datums& inputs) -> Result<double> { return weighted_sum(TENON_TRY(x.run(inputs)), upstream); };
+  const Function f = [&](const Datums& inputs) -> Result<double> {
+    return weighted_sum(TENON_TRY(x.run(inputs)), upstream);
+  };
   return compare_all(x, *given, f);
 }
 
@@ -200,7 +223,9 @@ std::string check_second_gradient(const Instance& x) {
   if (none_given(seeds)) return {};  // a gradient that is 0
   auto seconds = second_gradients(x, upstream, seeds);
   if (!seconds.ok()) return seconds.error().text();
-  const Function f = [&](const Datums& inputs) -> Result<double> { return weighted_sum(TENON_TRY(gradients_at(x, inputs, upstream)), seeds); };
+  const Function f = [&](const Datums& inputs) -> Result<double> {
+    return weighted_sum(TENON_TRY(gradients_at(x, inputs, upstream)), seeds);
+  };
   if (std::string problem = compare_along(x, seconds->inputs, f); !problem.empty()) return problem;
   return check_silent(x, upstream, seeds);
 }

@@ -1,4 +1,5 @@
-// Gradients where differences cannot tell: kinks, ties, poles, infinities. The values are those that the pages state.
+// Gradients where differences cannot tell: kinks, ties, poles, infinities. The values are those
+// that the pages state.
 #include <gtest/gtest.h>
 
 #include "tests/ops/values.h"
@@ -38,32 +39,54 @@ TEST(Gradients, AtKinks) {
          {"hard_swish", {f32({-3, 0, 3})}, f32({1, 1, 1}), {f32({0, 0.5F, 1})}},
          {"thresholded_relu", {one}, one, {zero}},
          {"shrink", {f32({-0.5F, 0.5F, 1})}, f32({1, 1, 1}), {f32({0, 0, 1})}},
-         {"clip", {f32({-1, -0.5F, 0, 0.5F, 1}), of_type(DType::f32, {-0.5}), of_type(DType::f32, {0.5})}, f32({1, 2, 4, 8, 16}),
+         {"clip",
+          {f32({-1, -0.5F, 0, 0.5F, 1}), of_type(DType::f32, {-0.5}), of_type(DType::f32, {0.5})},
+          f32({1, 2, 4, 8, 16}),
           {f32({0, 2, 4, 8, 0}), f32({1}), f32({16})}},
          {"clip", {f32({0}), f32({2}), f32({1})}, one, {zero, zero, one}}});
 }
 
 TEST(Gradients, AtTies) {
-  check({{"max", {f32({1, 2, 3}), f32({3, 2, 1})}, f32({1, 1, 1}), {f32({0, 0.5F, 1}), f32({1, 0.5F, 0})}},
-         {"min", {f32({1, 2, 3}), f32({3, 2, 1})}, f32({1, 1, 1}), {f32({1, 0.5F, 0}), f32({0, 0.5F, 1})}}});
+  check({{"max",
+          {f32({1, 2, 3}), f32({3, 2, 1})},
+          f32({1, 1, 1}),
+          {f32({0, 0.5F, 1}), f32({1, 0.5F, 0})}},
+         {"min",
+          {f32({1, 2, 3}), f32({3, 2, 1})},
+          f32({1, 1, 1}),
+          {f32({1, 0.5F, 0}), f32({0, 0.5F, 1})}}});
 }
 
 TEST(Gradients, AtPolesAreInfiniteOnlyWhereAskedFor) {
   const Tensor dy = f32({1, 0}), zeros = f32({0, 0}), ones = f32({1, 1}), up = f32({kInf, 0});
-  check({{"sqrt", {zeros}, dy, {up}},  {"log", {zeros}, dy, {up}},   {"log1p", {f32({-1, -1})}, dy, {up}}, {"rsqrt", {zeros}, dy, {f32({-kInf, 0})}},
-         {"asin", {ones}, dy, {up}},   {"acosh", {ones}, dy, {up}},  {"atanh", {ones}, dy, {up}},          {"acos", {ones}, dy, {f32({-kInf, 0})}},
-         {"reciprocal", {zeros}, dy, {f32({-kInf, 0})}}, {"atan2", {zeros, zeros}, ones, {zeros, zeros}}});
+  check({{"sqrt", {zeros}, dy, {up}},
+         {"log", {zeros}, dy, {up}},
+         {"log1p", {f32({-1, -1})}, dy, {up}},
+         {"rsqrt", {zeros}, dy, {f32({-kInf, 0})}},
+         {"asin", {ones}, dy, {up}},
+         {"acosh", {ones}, dy, {up}},
+         {"atanh", {ones}, dy, {up}},
+         {"acos", {ones}, dy, {f32({-kInf, 0})}},
+         {"reciprocal", {zeros}, dy, {f32({-kInf, 0})}},
+         {"atan2", {zeros, zeros}, ones, {zeros, zeros}}});
 }
 
 TEST(Gradients, OfPowersOfZero) {
-  check({{"pow", {f32({0, 0, 0}), f32({0, 1, 2})}, f32({1, 1, 1}), {f32({0, 1, 0}), f32({0, 0, 0})}},
-         {"pow", {f32({0}), f32({0.5F})}, f32({1}), {f32({kInf}), f32({0})}},
-         {"pow", {f32({-2}), f32({2})}, f32({1}), {f32({-4}), f32({kNan})}},  // a^b is not real beside b = 2
-         {"pow", {f32({-2}), i64({3})}, f32({1}), {f32({12}), Tensor()}}});
+  check(
+      {{"pow", {f32({0, 0, 0}), f32({0, 1, 2})}, f32({1, 1, 1}), {f32({0, 1, 0}), f32({0, 0, 0})}},
+       {"pow", {f32({0}), f32({0.5F})}, f32({1}), {f32({kInf}), f32({0})}},
+       {"pow",
+        {f32({-2}), f32({2})},
+        f32({1}),
+        {f32({-4}), f32({kNan})}},  // a^b is not real beside b = 2
+       {"pow", {f32({-2}), i64({3})}, f32({1}), {f32({12}), Tensor()}}});
 }
 
 TEST(Gradients, PassNothingToTheSideNotTaken) {
-  check({{"where", {truths({1, 0}), f32({1, 1}), f32({2, 2})}, f32({kInf, 3}), {Tensor(), f32({kInf, 0}), f32({0, 3})}}});
+  check({{"where",
+          {truths({1, 0}), f32({1, 1}), f32({2, 2})},
+          f32({kInf, 3}),
+          {Tensor(), f32({kInf, 0}), f32({0, 3})}}});
   EXPECT_FALSE(gradients("stop_gradient", {f32({1})}, f32({1}))[0].defined());
   EXPECT_FALSE(gradients("floor", {f32({1})}, f32({1}))[0].defined());
 }

@@ -26,12 +26,15 @@ class Numbers {
 
 /// Relative beyond 1, absolute below; infinite when only one is NaN.
 inline double difference(double a, double b) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<double>::infinity();
+  if (std::isnan(a) || std::isnan(b))
+    return std::isnan(a) && std::isnan(b) ? 0 : std::numeric_limits<double>::infinity();
   if (a == b) return 0;
   return std::fabs(a - b) / std::max({1.0, std::fabs(a), std::fabs(b)});
 }
 
 /// The sample's tolerance, or the check's own.
-inline double tolerance(const Sample& s, double standard) { return s.tolerance > 0 ? s.tolerance : standard; }
+inline double tolerance(const Sample& s, double standard) {
+  return s.tolerance > 0 ? s.tolerance : standard;
+}
 
 }  // namespace tenon::ops

@@ -1,9 +1,10 @@
 // The op suite: every facet of every page, on every sample, derived from the registry.
 //
-// For each sample: inferred against executed types; the decomposition against the meaning; gradients
-// and gradients of gradients against central differences in double; the sharding rule on 2 and 4
-// simulated peers; cost against counted execution; text and back; swapped inputs of commutative
-// pages; refused samples are refused for the stated reason. One page alone: --gtest_filter='*.softmax*'.
+// For each sample: inferred against executed types; the decomposition against the meaning;
+// gradients and gradients of gradients against central differences in double; the sharding rule on
+// 2 and 4 simulated peers; cost against counted execution; text and back; swapped inputs of
+// commutative pages; refused samples are refused for the stated reason. One page alone:
+// --gtest_filter='*.softmax*'.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +20,8 @@ using Check = std::function<void(const Operator&, const Sample&)>;
 
 class FacetTest : public testing::Test {
  public:
-  FacetTest(Check check, const Operator& op, const Sample& sample) : check_(std::move(check)), op_(op), sample_(sample) {}
+  FacetTest(Check check, const Operator& op, const Sample& sample)
+      : check_(std::move(check)), op_(op), sample_(sample) {}
   void TestBody() override { check_(op_, sample_); }
 
  private:
@@ -30,8 +32,10 @@ class FacetTest : public testing::Test {
 
 void refuse(const Operator& op, const Sample& sample) {
   const Instance x(op, sample);
-  ASSERT_FALSE(x.status().ok()) << "accepted, but must be refused because " << sample.rejected_because;
-  EXPECT_NE(x.status().error().message.find(sample.rejected_because), std::string::npos) << x.status().error().text();
+  ASSERT_FALSE(x.status().ok()) << "accepted, but must be refused because "
+                                << sample.rejected_because;
+  EXPECT_NE(x.status().error().message.find(sample.rejected_because), std::string::npos)
+      << x.status().error().text();
 }
 
 // A check that answers "" or what disagrees.
@@ -48,26 +52,34 @@ void add(const char* suite, const Operator& op, std::size_t i, Check check) {
   const std::string name = std::string(op.name) + "_" + std::to_string(i);
   const Sample& s = op.samples[i];
   testing::RegisterTest(suite, name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                        [check = std::move(check), &op, &s]() -> testing::Test* { return new FacetTest(check, op, s); });
+                        [check = std::move(check), &op, &s]() -> testing::Test* {
+                          return new FacetTest(check, op, s);
+                        });
 }
 
 // Scalar expressions compute with real numbers only.
 bool is_real(const Sample& s) {
-  return std::none_of(s.inputs.begin(), s.inputs.end(), [](const SampleInput& in) { return in.dtype == DType::string || is_complex(in.dtype); });
+  return std::none_of(s.inputs.begin(), s.inputs.end(), [](const SampleInput& in) {
+    return in.dtype == DType::string || is_complex(in.dtype);
+  });
 }
 
-// Samples at which a page claims a first gradient only. What is listed here must fail, or it is stale.
+// Samples at which a page claims a first gradient only. What is listed here must fail, or it is
+// stale.
 struct FirstOrderOnly {
   std::string_view op;
   std::size_t sample;
   std::string_view why;
 };
 constexpr FirstOrderOnly kFirstOrderOnly[] = {
-    {"scatter_elements", 3, "products with factors 0 are put together without them, which is right for one derivative"},
+    {"scatter_elements", 3,
+     "products with factors 0 are put together without them, which is right for one derivative"},
 };
 
 bool claims_second_order(const Operator& op, std::size_t sample) {
-  return std::none_of(std::begin(kFirstOrderOnly), std::end(kFirstOrderOnly), [&](const FirstOrderOnly& f) { return f.op == op.name && f.sample == sample; });
+  return std::none_of(
+      std::begin(kFirstOrderOnly), std::end(kFirstOrderOnly),
+      [&](const FirstOrderOnly& f) { return f.op == op.name && f.sample == sample; });
 }
 
 void add_sample(const Operator& op, std::size_t i) {
@@ -77,17 +89,23 @@ void add_sample(const Operator& op, std::size_t i) {
   if (op.decompose) add("DecomposesToItsMeaning", op, i, holds(check_decomposition));
   add("PrintsAndParses", op, i, holds(check_text));
   if (op.gradient && s.no_gradient_because.empty()) {
-    add("GradientEqualsCentralDifferences", op, i, [](const Operator& o, const Sample& t) { holds(check_gradient)(o, in_double(o, t)); });
+    add("GradientEqualsCentralDifferences", op, i,
+        [](const Operator& o, const Sample& t) { holds(check_gradient)(o, in_double(o, t)); });
     if (claims_second_order(op, i))
-      add("SecondGradientEqualsCentralDifferences", op, i, [](const Operator& o, const Sample& t) { holds(check_second_gradient)(o, in_double(o, t)); });
+      add("SecondGradientEqualsCentralDifferences", op, i, [](const Operator& o, const Sample& t) {
+        holds(check_second_gradient)(o, in_double(o, t));
+      });
   }
   if (op.has(Trait::commutative)) add("Commutes", op, i, holds(check_commutes));
   if (op.sharding) {
-    add("ShardedOver2EqualsWhole", op, i, holds([](const Instance& x) { return check_sharding(x, 2); }));
-    add("ShardedOver4EqualsWhole", op, i, holds([](const Instance& x) { return check_sharding(x, 4); }));
+    add("ShardedOver2EqualsWhole", op, i,
+        holds([](const Instance& x) { return check_sharding(x, 2); }));
+    add("ShardedOver4EqualsWhole", op, i,
+        holds([](const Instance& x) { return check_sharding(x, 4); }));
   }
   if (op.cost) add("CostIsPlausible", op, i, holds(check_cost));
-  if (op.cost && op.scalar && is_real(s)) add("CostIsWhatExecutionCounts", op, i, holds(check_counted_work));
+  if (op.cost && op.scalar && is_real(s))
+    add("CostIsWhatExecutionCounts", op, i, holds(check_counted_work));
 }
 
 TEST(Pages, EveryFacetIsThereOrSaysWhyNot) {
@@ -97,12 +115,14 @@ TEST(Pages, EveryFacetIsThereOrSaysWhyNot) {
 TEST(Pages, FirstOrderOnlyIsNoStaleExcuse) {
   for (const FirstOrderOnly& f : kFirstOrderOnly) {
     const Operator& op = *find(f.op);
-    EXPECT_NE(check_second_gradient(Instance(op, in_double(op, op.samples[f.sample]))), "") << f.op << ": " << f.why;
+    EXPECT_NE(check_second_gradient(Instance(op, in_double(op, op.samples[f.sample]))), "")
+        << f.op << ": " << f.why;
   }
 }
 
 TEST(Pages, EveryPageHasSamples) {
-  // Control flow and random pages take regions or keys that samples cannot say; they have tests of their own.
+  // Control flow and random pages take regions or keys that samples cannot say; they have tests of
+  // their own.
   for (const Operator* op : all())
     if (!op->has(Trait::control_flow)) EXPECT_FALSE(op->samples.empty()) << op->name;
 }

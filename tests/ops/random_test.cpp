@@ -1,9 +1,11 @@
-// Random pages: the same bits from the same key, the right distribution, masks that gradients share.
+// Random pages: the same bits from the same key, the right distribution, masks that gradients
+// share.
+#include "tenon/base/random.h"
+
 #include <gtest/gtest.h>
 
 #include <numeric>
 
-#include "tenon/base/random.h"
 #include "tests/ops/values.h"
 
 namespace tenon::ops {
@@ -31,7 +33,8 @@ double mean_square(const Tensor& t) {
 }
 
 TEST(Random, SameSeedAndKeySameBits) {
-  const Tensor a = first("random_uniform", {}, shaped({64}, 7)), key = Tensor::scalar<std::int64_t>(1);
+  const Tensor a = first("random_uniform", {}, shaped({64}, 7)),
+               key = Tensor::scalar<std::int64_t>(1);
   EXPECT_EQ(differs(first("random_uniform", {}, shaped({64}, 7)), a, 0), "");
   EXPECT_EQ(differs(first("random_uniform_like", {a}, {{"seed", 7}}), a, 0), "");
   EXPECT_NE(differs(first("random_uniform", {}, shaped({64}, 8)), a, 0), "");
@@ -74,13 +77,15 @@ TEST(Random, BernoulliAndMultinomialFollowTheirProbabilities) {
 }
 
 TEST(Random, DropoutKeepsTheMeanAndItsGradientSharesTheMask) {
-  const Tensor x = Tensor::full(DType::f32, {20000}, 1), ratio = Tensor::full(DType::f32, {}, 0.25), training = Tensor::full(DType::boolean, {}, 1);
+  const Tensor x = Tensor::full(DType::f32, {20000}, 1), ratio = Tensor::full(DType::f32, {}, 0.25),
+               training = Tensor::full(DType::boolean, {}, 1);
   const auto out = call("dropout", {x, ratio, training}, {{"seed", 6}});
   ASSERT_TRUE(out.ok());
   const Tensor y = (*out)[0].tensor(), mask = (*out)[1].tensor();
   EXPECT_NEAR(mean(mask), 0.75, 0.01);
   EXPECT_NEAR(mean(y), 1, 0.015);
-  EXPECT_EQ(differs(gradients("dropout", {x, ratio, training}, x, {{"seed", 6}})[0], y, 0), "");  // dy = x = 1: the same numbers
+  EXPECT_EQ(differs(gradients("dropout", {x, ratio, training}, x, {{"seed", 6}})[0], y, 0),
+            "");  // dy = x = 1: the same numbers
   const auto idle = call("dropout", {x, ratio}, {});
   EXPECT_EQ(differs((*idle)[0].tensor(), x, 0), "");
   EXPECT_EQ(mean((*idle)[1].tensor()), 1);

@@ -42,17 +42,25 @@ std::string check_counted_work(const Instance& x) {
     tensors.push_back(given ? x.inputs()[static_cast<std::size_t>(i)].tensor() : Tensor());
     if (given) bytes += static_cast<std::int64_t>(tensors.back().bytes());
   }
-  const Tensor y = evaluate_scalar(op.scalar(call, inputs), tensors, *constant_dims(call.out(0).shape()), &operations);
+  const Tensor y = evaluate_scalar(op.scalar(call, inputs), tensors,
+                                   *constant_dims(call.out(0).shape()), &operations);
   const Cost cost = op.cost(call);
-  if (!(cost.flops == Dim(operations))) return fmt::format("{} operations by the page, {} executed", cost.flops.text(), operations);
-  if (!(cost.bytes_read == Dim(bytes))) return fmt::format("{} bytes read by the page, {} by the inputs", cost.bytes_read.text(), bytes);
+  if (!(cost.flops == Dim(operations)))
+    return fmt::format("{} operations by the page, {} executed", cost.flops.text(), operations);
+  if (!(cost.bytes_read == Dim(bytes)))
+    return fmt::format("{} bytes read by the page, {} by the inputs", cost.bytes_read.text(),
+                       bytes);
   const auto written = static_cast<std::int64_t>(y.bytes());
-  return cost.bytes_written == Dim(written) ? "" : fmt::format("{} bytes written by the page, {} executed", cost.bytes_written.text(), written);
+  return cost.bytes_written == Dim(written)
+             ? ""
+             : fmt::format("{} bytes written by the page, {} executed", cost.bytes_written.text(),
+                           written);
 }
 
 std::string check_commutes(const Instance& x) {
   if (x.inputs().size() != 2) return fmt::format("commutative with {} inputs", x.inputs().size());
-  auto straight = interpret(x.node(), x.inputs()), swapped = interpret(x.node(), {x.inputs()[1], x.inputs()[0]});
+  auto straight = interpret(x.node(), x.inputs()),
+       swapped = interpret(x.node(), {x.inputs()[1], x.inputs()[0]});
   if (!straight.ok()) return straight.error().text();
   if (!swapped.ok()) return swapped.error().text();
   return distance((*straight)[0], (*swapped)[0]) == 0 ? "" : "swapped inputs give another output";

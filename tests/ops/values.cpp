@@ -11,9 +11,11 @@ namespace tenon::ops {
 namespace {
 
 // The call in a graph of its own, all inputs constants.
-Values build(GraphBuilder& builder, std::string_view op, const std::vector<Tensor>& inputs, const Attrs& attrs) {
+Values build(GraphBuilder& builder, std::string_view op, const std::vector<Tensor>& inputs,
+             const Attrs& attrs) {
   Values values;
-  for (const Tensor& t : inputs) values.push_back(t.defined() ? builder.graph().add_constant({}, t) : nullptr);
+  for (const Tensor& t : inputs)
+    values.push_back(t.defined() ? builder.graph().add_constant({}, t) : nullptr);
   return builder.call(builder.op(op), values, attrs);
 }
 
@@ -27,7 +29,8 @@ Result<Datums> call(std::string_view op, const std::vector<Tensor>& inputs, cons
   return interpret(graph, {});
 }
 
-std::vector<Tensor> gradients(std::string_view op, const std::vector<Tensor>& inputs, const Tensor& dy, const Attrs& attrs) {
+std::vector<Tensor> gradients(std::string_view op, const std::vector<Tensor>& inputs,
+                              const Tensor& dy, const Attrs& attrs) {
   Graph graph;
   GraphBuilder builder(graph, table());
   const Node* node = build(builder, op, inputs, attrs)[0]->producer();
@@ -49,11 +52,13 @@ std::vector<Tensor> gradients(std::string_view op, const std::vector<Tensor>& in
 std::string differs(const Tensor& got, const Tensor& expected, double tolerance) {
   if (distance(Datum(got), Datum(expected)) <= tolerance) return {};
   std::string text = fmt::format("{} of", Type::of(got).text());
-  for (std::int64_t k = 0; k < got.count() && got.dtype() != DType::string; ++k) text += fmt::format(" {}", element(got, k));
+  for (std::int64_t k = 0; k < got.count() && got.dtype() != DType::string; ++k)
+    text += fmt::format(" {}", element(got, k));
   return text;
 }
 
-std::string check_value(std::string_view op, const std::vector<Tensor>& inputs, const Tensor& expected, const Attrs& attrs) {
+std::string check_value(std::string_view op, const std::vector<Tensor>& inputs,
+                        const Tensor& expected, const Attrs& attrs) {
   auto out = call(op, inputs, attrs);
   if (!out.ok()) return out.error().text();
   const std::string got = differs((*out)[0].tensor(), expected);
@@ -61,8 +66,7 @@ std::string check_value(std::string_view op, const std::vector<Tensor>& inputs, 
 }
 
 void check_values(const std::vector<ValueCase>& cases) {
-  for (const ValueCase& c : cases)
-    EXPECT_EQ(check_value(c.op, c.inputs, c.expected, c.attrs), "");
+  for (const ValueCase& c : cases) EXPECT_EQ(check_value(c.op, c.inputs, c.expected, c.attrs), "");
 }
 
 }  // namespace tenon::ops

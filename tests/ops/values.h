@@ -11,13 +11,16 @@ inline constexpr float kInf = std::numeric_limits<float>::infinity(),
                        kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Outputs of the operator on these inputs (an undefined tensor: absent).
-Result<Datums> call(std::string_view op, const std::vector<Tensor>& inputs, const Attrs& attrs = {});
+Result<Datums> call(std::string_view op, const std::vector<Tensor>& inputs,
+                    const Attrs& attrs = {});
 /// Gradients of the inputs when the gradient of output 0 is `dy` (undefined: the rule gives none).
-std::vector<Tensor> gradients(std::string_view op, const std::vector<Tensor>& inputs, const Tensor& dy, const Attrs& attrs = {});
+std::vector<Tensor> gradients(std::string_view op, const std::vector<Tensor>& inputs,
+                              const Tensor& dy, const Attrs& attrs = {});
 
 /// "" or where output 0 differs from `expected`; type and dims exact, numbers within `tolerance`.
 std::string differs(const Tensor& got, const Tensor& expected, double tolerance = 1e-6);
-std::string check_value(std::string_view op, const std::vector<Tensor>& inputs, const Tensor& expected, const Attrs& attrs = {});
+std::string check_value(std::string_view op, const std::vector<Tensor>& inputs,
+                        const Tensor& expected, const Attrs& attrs = {});
 /// An operator on inputs and what its output 0 must be.
 struct ValueCase {
   std::string_view op;

@@ -1,6 +1,7 @@
 // Convolution and its adjoint by the input, through oneDNN in the layouts that it likes best.
 //
-// The work is split over output channels (or the batch): each part has its own primitive and weights.
+// The work is split over output channels (or the batch): each part has its own primitive and
+// weights.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -15,17 +16,24 @@ namespace {
 using dnnl::memory;
 
 memory::format_tag plain_tag(std::size_t ndim) {
-  return ndim == 3 ? memory::format_tag::abc : ndim == 4 ? memory::format_tag::abcd : ndim == 5 ? memory::format_tag::abcde : memory::format_tag::abcdef;
+  return ndim == 3   ? memory::format_tag::abc
+         : ndim == 4 ? memory::format_tag::abcd
+         : ndim == 5 ? memory::format_tag::abcde
+                     : memory::format_tag::abcdef;
 }
-memory::desc plain(const memory::dims& dims) { return {dims, memory::data_type::f32, plain_tag(dims.size())}; }
-memory::desc any(const memory::dims& dims) { return {dims, memory::data_type::f32, memory::format_tag::any}; }
+memory::desc plain(const memory::dims& dims) {
+  return {dims, memory::data_type::f32, plain_tag(dims.size())};
+}
+memory::desc any(const memory::dims& dims) {
+  return {dims, memory::data_type::f32, memory::format_tag::any};
+}
 
 // Sizes of one convolution; `part` parts are made by changing channels or groups.
 struct Geometry {
   std::int64_t batch, groups, in, out;  // channels of one group
   memory::dims x, y, kernel;            // spatial
   memory::dims strides, dilations, begin, end;
-  bool adjoint = false;                 // computes x from y
+  bool adjoint = false;  // computes x from y
 
   memory::dims x_dims() const { return joined(batch, groups * in, x); }
   memory::dims y_dims() const { return joined(batch, groups * out, y); }
@@ -41,12 +49,15 @@ struct Geometry {
   }
 };
 
-Result<Geometry> geometry_of(const Node& node, std::span<const Extent> in, std::span<const Extent> out) {
+Result<Geometry> geometry_of(const Node& node, std::span<const Extent> in,
+                             std::span<const Extent> out) {
   Geometry g;
   g.adjoint = node.op().name == "conv_input_adjoint";
-  const Dims &x = g.adjoint ? out[0].dims : in[0].dims, &y = g.adjoint ? in[0].dims : out[0].dims, &w = in[1].dims;
+  const Dims &x = g.adjoint ? out[0].dims : in[0].dims, &y = g.adjoint ? in[0].dims : out[0].dims,
+             &w = in[1].dims;
   const Call call(node);
-  const ops::Window window = TENON_TRY(ops::window_of(call, Dims(x.begin() + 2, x.end()), Dims(w.begin() + 2, w.end())));
+  const ops::Window window =
+      TENON_TRY(ops::window_of(call, Dims(x.begin() + 2, x.end()), Dims(w.begin() + 2, w.end())));
   g.batch = x[0];
   g.groups = call.integer("group");
   g.in = w[1];
@@ -62,7 +73,8 @@ Result<Geometry> geometry_of(const Node& node, std::span<const Extent> in, std::
     g.begin.push_back(a.begin);
     // What oneDNN's size formula needs: stride * (y - 1) + extent = x + begin + end.
     g.end.push_back(a.stride * (g.y.back() - 1) + a.extent() - a.x - a.begin);
-    if (a.begin < 0 || g.end.back() < 0 - a.x) return unsupported("convolutions that crop their input are interpreted");
+    if (a.begin < 0 || g.end.back() < 0 - a.x)
+      return unsupported("convolutions that crop their input are interpreted");
   }
   return g;
 }
@@ -70,34 +82,49 @@ Result<Geometry> geometry_of(const Node& node, std::span<const Extent> in, std::
 // One primitive with everything it reads and writes.
 class Convolution {
  public:
-  Convolution(const Geometry& g, bool has_bias) : g_(g), bias_(memory::dims{g.groups * g.out}, memory::data_type::f32, memory::format_tag::a) {
+  Convolution(const Geometry& g, bool has_bias)
+      : g_(g),
+        bias_(memory::dims{g.groups * g.out}, memory::data_type::f32, memory::format_tag::a) {
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const auto kind = dnnl::prop_kind::forward_inference;
     const auto algorithm = dnnl::algorithm::convolution_direct;
     using Forward = dnnl::convolution_forward::primitive_desc;
-    const Forward forward = has_bias ? Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()), bias_, any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr)
-                                     : Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()), any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr);
+    const Forward forward =
+        has_bias ? Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()),
+                           bias_, any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr)
+                 : Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()),
+                           any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr);
     if (!g.adjoint) {
-      source_ = forward.src_desc(), weights_ = forward.weights_desc(), target_ = forward.dst_desc(), scratch_ = forward.scratchpad_desc();
+      source_ = forward.src_desc(), weights_ = forward.weights_desc(), target_ = forward.dst_desc(),
+      scratch_ = forward.scratchpad_desc();
       primitive_ = dnnl::convolution_forward(forward);
       return;
     }
-    dnnl::convolution_backward_data::primitive_desc backward(onednn_engine(), dnnl::algorithm::convolution_direct, any(g.x_dims()), any(g.w_dims()), any(g.y_dims()), g.strides, g.dilations, g.begin,
-                                                             g.end, forward, attr);
-    source_ = backward.diff_dst_desc(), weights_ = backward.weights_desc(), target_ = backward.diff_src_desc(), scratch_ = backward.scratchpad_desc();
+    dnnl::convolution_backward_data::primitive_desc backward(
+        onednn_engine(), dnnl::algorithm::convolution_direct, any(g.x_dims()), any(g.w_dims()),
+        any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, forward, attr);
+    source_ = backward.diff_dst_desc(), weights_ = backward.weights_desc(),
+    target_ = backward.diff_src_desc(), scratch_ = backward.scratchpad_desc();
     primitive_ = dnnl::convolution_backward_data(backward);
   }
-  const memory::desc &source() const { return source_; }
-  const memory::desc &target() const { return target_; }
+  const memory::desc& source() const { return source_; }
+  const memory::desc& target() const { return target_; }
   memory::desc plain_source() const { return plain(g_.adjoint ? g_.y_dims() : g_.x_dims()); }
   memory::desc plain_target() const { return plain(g_.adjoint ? g_.x_dims() : g_.y_dims()); }
-  std::shared_ptr<Buffer> pack(const std::byte* w) const { return packed(plain(g_.w_dims()), w, weights_); }
+  std::shared_ptr<Buffer> pack(const std::byte* w) const {
+    return packed(plain(g_.w_dims()), w, weights_);
+  }
   void run(const std::byte* x, const std::byte* w, const std::byte* bias, std::byte* y) const {
-    const int in = g_.adjoint ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC, out = g_.adjoint ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST;
-    primitive_.execute(onednn_stream(), {{in, memory_at(source_, x)}, {DNNL_ARG_WEIGHTS, memory_at(weights_, w)}, {out, memory_at(target_, y)},
-                                         {DNNL_ARG_BIAS, bias ? memory_at(bias_, bias) : dnnl::memory()},
-                                         {DNNL_ARG_SCRATCHPAD, memory_at(scratch_, thread_scratch(scratch_.get_size()))}});
+    const int in = g_.adjoint ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC,
+              out = g_.adjoint ? DNNL_ARG_DIFF_SRC : DNNL_ARG_DST;
+    primitive_.execute(
+        onednn_stream(),
+        {{in, memory_at(source_, x)},
+         {DNNL_ARG_WEIGHTS, memory_at(weights_, w)},
+         {out, memory_at(target_, y)},
+         {DNNL_ARG_BIAS, bias ? memory_at(bias_, bias) : dnnl::memory()},
+         {DNNL_ARG_SCRATCHPAD, memory_at(scratch_, thread_scratch(scratch_.get_size()))}});
   }
 
  private:
@@ -111,7 +138,10 @@ enum class Cut : std::uint8_t { none, batch, groups, channels };
 
 class ConvolutionLaunch : public Launch {
  public:
-  ConvolutionLaunch(Geometry g, const Tensor* w, bool has_bias) : g_(std::move(g)), w_(w ? *w : Tensor()), has_bias_(has_bias) { plan(1); }
+  ConvolutionLaunch(Geometry g, const Tensor* w, bool has_bias)
+      : g_(std::move(g)), w_(w ? *w : Tensor()), has_bias_(has_bias) {
+    plan(1);
+  }
 
   Status run(const Frame& frame) const override {
     const Plan& p = plan(frame.pool.threads());
@@ -144,43 +174,58 @@ class ConvolutionLaunch : public Launch {
     if (it != plans_.end()) return *it->second;
     auto p = std::make_unique<Plan>();
     p->geometry = g_;
-    const double flops = 2.0 * static_cast<double>(floats(g_.y_dims())) * static_cast<double>(g_.in) * static_cast<double>(floats(g_.kernel));
+    const double flops = 2.0 * static_cast<double>(floats(g_.y_dims())) *
+                         static_cast<double>(g_.in) * static_cast<double>(floats(g_.kernel));
     if (threads > 1 && flops > 1e6) choose_cut(*p, threads);
     p->convolution = std::make_shared<Convolution>(p->geometry, has_bias_);
     if (w_.defined())
-      for (std::int64_t i = 0; i < weight_parts(*p); ++i) p->weights.push_back(p->convolution->pack(part_weights(*p, w_.raw(), i)));
+      for (std::int64_t i = 0; i < weight_parts(*p); ++i)
+        p->weights.push_back(p->convolution->pack(part_weights(*p, w_.raw(), i)));
     return *plans_.emplace(threads, std::move(p)).first->second;
   }
   void choose_cut(Plan& p, int threads) const {
     const std::int64_t t = threads;
-    if (g_.batch % t == 0) p.cut = Cut::batch, p.geometry.batch /= t;
-    else if (g_.groups > 1 && g_.groups % t == 0) p.cut = Cut::groups, p.geometry.groups /= t;
-    else if (g_.groups == 1 && out_channels() % (8 * t) == 0 && !g_.adjoint) p.cut = Cut::channels, p.geometry.out /= t;
-    else return;
+    if (g_.batch % t == 0)
+      p.cut = Cut::batch, p.geometry.batch /= t;
+    else if (g_.groups > 1 && g_.groups % t == 0)
+      p.cut = Cut::groups, p.geometry.groups /= t;
+    else if (g_.groups == 1 && out_channels() % (8 * t) == 0 && !g_.adjoint)
+      p.cut = Cut::channels, p.geometry.out /= t;
+    else
+      return;
     p.parts = t;
   }
   static std::int64_t weight_parts(const Plan& p) { return p.cut == Cut::batch ? 1 : p.parts; }
   // w is [groups * out, in, kernel]: parts by groups or channels are neighbouring rows.
   static const std::byte* part_weights(const Plan& p, const std::byte* w, std::int64_t i) {
-    return p.cut == Cut::batch ? w : w + static_cast<std::size_t>(i) * floats(p.geometry.w_dims()) * 4;
+    return p.cut == Cut::batch ? w
+                               : w + static_cast<std::size_t>(i) * floats(p.geometry.w_dims()) * 4;
   }
 
   void run_part(const Plan& p, std::int64_t i, const Frame& frame, const std::byte* w) const {
     const Convolution& c = *p.convolution;
     const Geometry& g = p.geometry;
-    const memory::dims in_dims = g.adjoint ? g.y_dims() : g.x_dims(), out_dims = g.adjoint ? g.x_dims() : g.y_dims();
-    const memory::dims all_in = g_.adjoint ? g_.y_dims() : g_.x_dims(), all_out = g_.adjoint ? g_.x_dims() : g_.y_dims();
+    const memory::dims in_dims = g.adjoint ? g.y_dims() : g.x_dims(),
+                       out_dims = g.adjoint ? g.x_dims() : g.y_dims();
+    const memory::dims all_in = g_.adjoint ? g_.y_dims() : g_.x_dims(),
+                       all_out = g_.adjoint ? g_.x_dims() : g_.y_dims();
     const memory::desc from = slice_of(all_in, in_dims), to = slice_of(all_out, out_dims);
     const std::byte* x = frame.inputs[0] + offset_of(p, i, all_in, in_dims, p.cut == Cut::channels);
     std::byte* y = frame.outputs[0] + offset_of(p, i, all_out, out_dims, false);
     std::shared_ptr<Buffer> fresh;
     if (w) fresh = c.pack(part_weights(p, w, i));
-    const std::byte* packed_w = w ? fresh->data() : p.weights[static_cast<std::size_t>(p.cut == Cut::batch ? 0 : i)]->data();
+    const std::byte* packed_w =
+        w ? fresh->data()
+          : p.weights[static_cast<std::size_t>(p.cut == Cut::batch ? 0 : i)]->data();
     const bool moves_in = !(c.source() == from), moves_out = !(c.target() == to);
-    const std::size_t in_bytes = moves_in ? aligned(c.source().get_size()) : 0, out_bytes = moves_out ? aligned(c.target().get_size()) : 0;
+    const std::size_t in_bytes = moves_in ? aligned(c.source().get_size()) : 0,
+                      out_bytes = moves_out ? aligned(c.target().get_size()) : 0;
     std::byte* buffers = layout_scratch(in_bytes + out_bytes);
     if (moves_in) reorder(from, x, c.source(), buffers);
-    const std::byte* bias = has_bias_ ? frame.inputs[2] + static_cast<std::size_t>(p.cut == Cut::batch ? 0 : i * out_dims[1]) * 4 : nullptr;
+    const std::byte* bias =
+        has_bias_ ? frame.inputs[2] +
+                        static_cast<std::size_t>(p.cut == Cut::batch ? 0 : i * out_dims[1]) * 4
+                  : nullptr;
     c.run(moves_in ? buffers : x, packed_w, bias, moves_out ? buffers + in_bytes : y);
     if (moves_out) reorder(c.target(), buffers + in_bytes, to, y);
   }
@@ -196,7 +241,8 @@ class ConvolutionLaunch : public Launch {
     for (std::size_t i = all.size(); i-- > 1;) strides[i - 1] = strides[i] * all[i];
     return {part, memory::data_type::f32, strides};
   }
-  static std::size_t offset_of(const Plan& p, std::int64_t i, const memory::dims& all, const memory::dims& part, bool shared) {
+  static std::size_t offset_of(const Plan& p, std::int64_t i, const memory::dims& all,
+                               const memory::dims& part, bool shared) {
     if (p.cut == Cut::none || shared) return 0;
     const std::size_t axis = p.cut == Cut::batch ? 0 : 1;
     std::size_t stride = 1;
@@ -213,29 +259,42 @@ class ConvolutionLaunch : public Launch {
 class ConvolutionKernel : public Kernel {
  public:
   explicit ConvolutionKernel(const Node& node) : node_(node) {}
-  Result<std::unique_ptr<Launch>> bind(std::span<const Extent> in, std::span<const Extent> out) const override {
-    if (out[0].count() == 0 || in[0].count() == 0 || in[1].count() == 0) return unsupported("empty convolutions are interpreted");
+  Result<std::unique_ptr<Launch>> bind(std::span<const Extent> in,
+                                       std::span<const Extent> out) const override {
+    if (out[0].count() == 0 || in[0].count() == 0 || in[1].count() == 0)
+      return unsupported("empty convolutions are interpreted");
     Geometry g = TENON_TRY(geometry_of(node_, in, out));
     const Value* w = node_.input(1);
     const bool has_bias = !g.adjoint && in.size() > 2 && in[2].present();
     if (!g.adjoint)
       if (auto plain = TENON_TRY(bind_plain(g, in, has_bias))) return plain;
-    return guarded([&] { return std::unique_ptr<Launch>(std::make_unique<ConvolutionLaunch>(std::move(g), w->is_constant() ? &w->tensor() : nullptr, has_bias)); });
+    return guarded([&] {
+      return std::unique_ptr<Launch>(std::make_unique<ConvolutionLaunch>(
+          std::move(g), w->is_constant() ? &w->tensor() : nullptr, has_bias));
+    });
   }
-  std::string describe() const override { return "convolution (onednn; depthwise and pointwise on plain planes)"; }
+  std::string describe() const override {
+    return "convolution (onednn; depthwise and pointwise on plain planes)";
+  }
 
  private:
   // Depthwise and pointwise filters gain less from a blocked layout than changing into it costs.
-  Result<std::unique_ptr<Launch>> bind_plain(const Geometry& g, std::span<const Extent> in, bool has_bias) const {
-    const bool is_point = std::all_of(g.kernel.begin(), g.kernel.end(), [](auto k) { return k == 1; }) && g.x == g.y && std::all_of(g.strides.begin(), g.strides.end(), [](auto k) { return k == 1; });
+  Result<std::unique_ptr<Launch>> bind_plain(const Geometry& g, std::span<const Extent> in,
+                                             bool has_bias) const {
+    const bool is_point =
+        std::all_of(g.kernel.begin(), g.kernel.end(), [](auto k) { return k == 1; }) &&
+        g.x == g.y &&
+        std::all_of(g.strides.begin(), g.strides.end(), [](auto k) { return k == 1; });
     std::int64_t plane = 1;
     for (auto d : g.x) plane *= d;
-    if (is_point && g.groups == 1 && plane > 1) return pointwise_launch(g.batch, g.in, g.out, plane, has_bias);
+    if (is_point && g.groups == 1 && plane > 1)
+      return pointwise_launch(g.batch, g.in, g.out, plane, has_bias);
     const bool is_depthwise = g.groups > 1 && g.in == 1 && g.out == 1 && g.y.back() >= 4;
     const bool is_picture = g.groups == 1 && g.in <= 4 && g.y.back() >= 8;
     if (!is_depthwise && !is_picture) return std::unique_ptr<Launch>();
     const Dims& w = in[1].dims;
-    const ops::Window window = TENON_TRY(ops::window_of(Call(node_), Dims(in[0].dims.begin() + 2, in[0].dims.end()), Dims(w.begin() + 2, w.end())));
+    const ops::Window window = TENON_TRY(ops::window_of(
+        Call(node_), Dims(in[0].dims.begin() + 2, in[0].dims.end()), Dims(w.begin() + 2, w.end())));
     if (is_picture) return patch_launch(window, g.batch, g.in, g.out, has_bias);
     return depthwise_launch(window, g.batch, g.groups, has_bias);
   }
@@ -246,12 +305,16 @@ class ConvolutionKernel : public Kernel {
 
 Verdict takes_convolution(const Node& node) {
   if (node.op().name != "conv" && node.op().name != "conv_input_adjoint") return Verdict::no("");
-  if (node.input(0)->type().dtype() != DType::f32) return Verdict::no("only f32 convolutions have a native kernel");
-  if (!is_number(node.input(0)) || !is_number(node.input(1)) || !node.output(0)->type().ranked()) return Verdict::no("the rank is not known");
+  if (node.input(0)->type().dtype() != DType::f32)
+    return Verdict::no("only f32 convolutions have a native kernel");
+  if (!is_number(node.input(0)) || !is_number(node.input(1)) || !node.output(0)->type().ranked())
+    return Verdict::no("the rank is not known");
   if (node.input(0)->type().ndim() > 5) return Verdict::no("more than three spatial axes");
   return {};
 }
 
-Result<KernelPtr> make_convolution(const Node& node) { return KernelPtr(std::make_unique<ConvolutionKernel>(node)); }
+Result<KernelPtr> make_convolution(const Node& node) {
+  return KernelPtr(std::make_unique<ConvolutionKernel>(node));
+}
 
 }  // namespace tenon::backends::cpu

@@ -46,7 +46,8 @@ class CpuBackend : public HostMemoryBackend {
       if (v) return {};
       if (!v.reason.empty()) reason = v.reason;  // a maker of this operator says why not this call
     }
-    return Verdict::no(reason.empty() ? fmt::format("{} has no native kernel", node.op().name) : reason);
+    return Verdict::no(reason.empty() ? fmt::format("{} has no native kernel", node.op().name)
+                                      : reason);
   }
   Result<std::unique_ptr<Kernel>> compile(const Node& node) const override {
     for (const Maker& m : kMakers)

@@ -1,9 +1,8 @@
 // Engine, per-thread streams, reorders.
-#include "tenon/backends/cpu/onednn_internal.h"
-
 #include <dlfcn.h>
 
 #include "tenon/backends/cpu/cpu_backend.h"
+#include "tenon/backends/cpu/onednn_internal.h"
 
 namespace tenon::backends::cpu {
 
@@ -13,22 +12,26 @@ const dnnl::engine& onednn_engine() {
 }
 
 dnnl::stream& onednn_stream() {
-  // Two pools in one process fight over the cores: oneDNN's OpenMP gets one thread, ours splits the work.
+  // Two pools in one process fight over the cores: oneDNN's OpenMP gets one thread, ours splits the
+  // work.
   thread_local dnnl::stream stream = [] {
     // Found at run time: oneDNN brings its OpenMP runtime along, and the compiler need not know it.
-    if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(1);
+    if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads")))
+      set(1);
     return dnnl::stream(onednn_engine());
   }();
   return stream;
 }
 
-void reorder(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to, std::byte* target) {
+void reorder(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to,
+             std::byte* target) {
   dnnl::stream& stream = onednn_stream();
   dnnl::memory a = memory_at(from, source), b = memory_at(to, target);
   dnnl::reorder(a, b).execute(stream, a, b);
 }
 
-std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to) {
+std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* source,
+                               const dnnl::memory::desc& to) {
   auto buffer = Buffer::allocate(to.get_size());
   reorder(from, source, to, buffer->data());
   return buffer;

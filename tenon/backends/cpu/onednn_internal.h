@@ -5,8 +5,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
-#include "tenon/base/error.h"
 #include "tenon/backends/cpu/kernels_internal.h"
+#include "tenon/base/error.h"
 
 namespace tenon::backends::cpu {
 
@@ -14,7 +14,8 @@ namespace tenon::backends::cpu {
 const dnnl::engine& onednn_engine();
 /// A stream of this thread; also tells oneDNN's OpenMP that this thread works alone.
 dnnl::stream& onednn_stream();
-/// Runs `f`, turning oneDNN's exceptions into unsupported errors: bind falls back to the interpreter.
+/// Runs `f`, turning oneDNN's exceptions into unsupported errors: bind falls back to the
+/// interpreter.
 template <class F>
 auto guarded(F&& f) -> Result<decltype(f())> {
   try {
@@ -29,9 +30,11 @@ inline dnnl::memory memory_at(const dnnl::memory::desc& desc, const std::byte* d
   return dnnl::memory(desc, onednn_engine(), const_cast<std::byte*>(data));
 }
 /// Reorders with one thread.
-void reorder(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to, std::byte* target);
+void reorder(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to,
+             std::byte* target);
 /// A copy of `source` in layout `to`, kept for the life of the process's launches.
-std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to);
+std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* source,
+                               const dnnl::memory::desc& to);
 
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 

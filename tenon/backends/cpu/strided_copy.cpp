@@ -1,8 +1,8 @@
 // Rows by memcpy where both sides are contiguous, blocks of 16 x 16 where the fast axes differ.
-#include "tenon/backends/cpu/strided_copy_internal.h"
-
 #include <algorithm>
 #include <cstring>
+
+#include "tenon/backends/cpu/strided_copy_internal.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -11,23 +11,28 @@ constexpr std::int64_t kBlock = 16;
 
 template <class T>
 void copy_line(const T* from, T* to, std::int64_t n, std::int64_t from_step, std::int64_t to_step) {
-  if (from_step == 1 && to_step == 1) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
-  else if (from_step == 0 && to_step == 1) std::fill_n(to, n, *from);
+  if (from_step == 1 && to_step == 1)
+    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  else if (from_step == 0 && to_step == 1)
+    std::fill_n(to, n, *from);
   else
     for (std::int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
 }
 
 // The two innermost axes in blocks, so that both sides stay in cache.
 template <class T>
-void copy_plane(const T* from, T* to, std::int64_t rows, std::int64_t columns, const std::int64_t* fs, const std::int64_t* ts) {
+void copy_plane(const T* from, T* to, std::int64_t rows, std::int64_t columns,
+                const std::int64_t* fs, const std::int64_t* ts) {
   if (fs[1] == 1 || fs[1] == 0 || (ts[1] == 1 && fs[0] != 1)) {
-    for (std::int64_t r = 0; r < rows; ++r) copy_line(from + r * fs[0], to + r * ts[0], columns, fs[1], ts[1]);
+    for (std::int64_t r = 0; r < rows; ++r)
+      copy_line(from + r * fs[0], to + r * ts[0], columns, fs[1], ts[1]);
     return;
   }
   for (std::int64_t r0 = 0; r0 < rows; r0 += kBlock)
     for (std::int64_t c0 = 0; c0 < columns; c0 += kBlock)
       for (std::int64_t r = r0; r < std::min(rows, r0 + kBlock); ++r)
-        for (std::int64_t c = c0; c < std::min(columns, c0 + kBlock); ++c) to[r * ts[0] + c * ts[1]] = from[r * fs[0] + c * fs[1]];
+        for (std::int64_t c = c0; c < std::min(columns, c0 + kBlock); ++c)
+          to[r * ts[0] + c * ts[1]] = from[r * fs[0] + c * fs[1]];
 }
 
 template <class T>
@@ -39,8 +44,10 @@ void copy_range(const StridedCopy& s, const T* from, T* to, std::int64_t begin, 
   for (std::size_t a = outer; a-- > 0;) at[a] = k % s.dims[a], k /= s.dims[a];
   for (std::int64_t i = begin; i < end; ++i) {
     std::int64_t f = 0, t = 0;
-    for (std::size_t a = 0; a < outer; ++a) f += at[a] * s.from_strides[a], t += at[a] * s.to_strides[a];
-    copy_plane(from + f, to + t, s.dims[n - 2], s.dims[n - 1], &s.from_strides[n - 2], &s.to_strides[n - 2]);
+    for (std::size_t a = 0; a < outer; ++a)
+      f += at[a] * s.from_strides[a], t += at[a] * s.to_strides[a];
+    copy_plane(from + f, to + t, s.dims[n - 2], s.dims[n - 1], &s.from_strides[n - 2],
+               &s.to_strides[n - 2]);
     for (std::size_t a = outer; a-- > 0;) {
       if (++at[a] < s.dims[a]) break;
       at[a] = 0;
@@ -62,15 +69,22 @@ void copy_all(StridedCopy s, const std::byte* from, std::byte* to, ThreadPool& p
   for (std::size_t a = 0; a + 2 < n; ++a) planes *= s.dims[a];
   const std::int64_t plane = s.dims[n - 2] * s.dims[n - 1];
   if (planes == 1) {  // one plane: share its rows
-    pool.parallel_for(0, s.dims[n - 2], std::max<std::int64_t>(kBlock, 32768 / std::max<std::int64_t>(1, s.dims[n - 1])), [&](std::int64_t begin, std::int64_t end) {
-      copy_plane(f + begin * s.from_strides[n - 2], t + begin * s.to_strides[n - 2], end - begin, s.dims[n - 1], &s.from_strides[n - 2], &s.to_strides[n - 2]);
-    });
+    pool.parallel_for(
+        0, s.dims[n - 2],
+        std::max<std::int64_t>(kBlock, 32768 / std::max<std::int64_t>(1, s.dims[n - 1])),
+        [&](std::int64_t begin, std::int64_t end) {
+          copy_plane(f + begin * s.from_strides[n - 2], t + begin * s.to_strides[n - 2],
+                     end - begin, s.dims[n - 1], &s.from_strides[n - 2], &s.to_strides[n - 2]);
+        });
     return;
   }
-  pool.parallel_for(0, planes, std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, plane)), [&](std::int64_t begin, std::int64_t end) { copy_range(s, f, t, begin, end); });
+  pool.parallel_for(0, planes, std::max<std::int64_t>(1, 32768 / std::max<std::int64_t>(1, plane)),
+                    [&](std::int64_t begin, std::int64_t end) { copy_range(s, f, t, begin, end); });
 }
 
-struct Wide { std::uint64_t a, b; };  // complex doubles
+struct Wide {
+  std::uint64_t a, b;
+};  // complex doubles
 
 }  // namespace
 
@@ -84,13 +98,15 @@ void StridedCopy::simplify() {
   for (std::size_t i = dims.size(); i-- > 0;)
     if (dims[i] == 1) erase(i);
   for (std::size_t i = dims.size(); i-- > 1;)
-    if (from_strides[i - 1] == from_strides[i] * dims[i] && to_strides[i - 1] == to_strides[i] * dims[i]) {
+    if (from_strides[i - 1] == from_strides[i] * dims[i] &&
+        to_strides[i - 1] == to_strides[i] * dims[i]) {
       dims[i] *= dims[i - 1];
       erase(i - 1);
     }
 }
 
-void StridedCopy::run(const std::byte* from, std::byte* to, std::size_t element_bytes, ThreadPool& pool) const {
+void StridedCopy::run(const std::byte* from, std::byte* to, std::size_t element_bytes,
+                      ThreadPool& pool) const {
   if (num_elements(dims) == 0) return;
   switch (element_bytes) {
     case 1: return copy_all<std::uint8_t>(*this, from, to, pool);

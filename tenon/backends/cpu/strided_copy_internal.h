@@ -5,12 +5,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "tenon/base/thread_pool.h"
 #include "tenon/base/tensor.h"
+#include "tenon/base/thread_pool.h"
 
 namespace tenon::backends::cpu {
 
-/// to[sum i_a * to_strides[a]] = from[sum i_a * from_strides[a]] for every index; strides in elements.
+/// to[sum i_a * to_strides[a]] = from[sum i_a * from_strides[a]] for every index; strides in
+/// elements.
 struct StridedCopy {
   Dims dims, from_strides, to_strides;
   std::int64_t from_offset = 0, to_offset = 0;  // in elements

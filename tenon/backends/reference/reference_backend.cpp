@@ -9,7 +9,9 @@ namespace {
 class ReferenceBackend : public HostMemoryBackend {
  public:
   std::string_view name() const override { return "reference"; }
-  Verdict supports(const Node&) const override { return Verdict::no("the reference backend interprets every node"); }
+  Verdict supports(const Node&) const override {
+    return Verdict::no("the reference backend interprets every node");
+  }
   Result<std::unique_ptr<Kernel>> compile(const Node& node) const override {
     return unsupported("the reference backend compiles nothing [{}]", node.place());
   }

@@ -11,7 +11,9 @@ namespace {
 using llvm::IRBuilder;
 using llvm::Value;
 
-bool is_unsigned(DType d) { return class_of(d) == DTypeClass::unsigned_integer || d == DType::boolean; }
+bool is_unsigned(DType d) {
+  return class_of(d) == DTypeClass::unsigned_integer || d == DType::boolean;
+}
 
 // bf16 from float, round to nearest even; NaN keeps a quiet payload
 Value* float_to_bf16_bits(IRBuilder<>& b, Value* x) {
@@ -49,8 +51,10 @@ llvm::Type* compute_type(llvm::LLVMContext& context, DType dtype) {
 
 Value* widen(IRBuilder<>& b, Value* loaded, DType dtype) {
   if (dtype == DType::f16) return b.CreateFPExt(loaded, b.getFloatTy());
-  if (dtype == DType::bf16) return b.CreateBitCast(b.CreateShl(b.CreateZExt(loaded, b.getInt32Ty()), 16), b.getFloatTy());
-  if (dtype == DType::boolean) return b.CreateICmpNE(loaded, llvm::ConstantInt::get(loaded->getType(), 0));
+  if (dtype == DType::bf16)
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(loaded, b.getInt32Ty()), 16), b.getFloatTy());
+  if (dtype == DType::boolean)
+    return b.CreateICmpNE(loaded, llvm::ConstantInt::get(loaded->getType(), 0));
   return loaded;
 }
 
@@ -65,7 +69,8 @@ Value* ExprEmitter::emit(const Expr& e) {
   auto it = memo_.find(e.id());
   if (it != memo_.end()) return it->second;
   Value* v = compute(e.node());
-  if (!v && problem_.empty()) problem_ = fmt::format("{} of {} has no code", name(e.op()), name(e.dtype()));
+  if (!v && problem_.empty())
+    problem_ = fmt::format("{} of {} has no code", name(e.op()), name(e.dtype()));
   return memo_[e.id()] = v;
 }
 
@@ -84,15 +89,19 @@ Value* ExprEmitter::compute(const ExprNode& n) {
 
 Value* ExprEmitter::constant(const ExprNode& n) {
   llvm::Type* t = compute_type(b_.getContext(), n.dtype);
-  if (is_floating(n.dtype)) return llvm::ConstantFP::get(t, n.dtype == DType::f64 ? n.number : static_cast<double>(static_cast<float>(n.number)));
-  return llvm::ConstantInt::get(t, static_cast<std::uint64_t>(n.dtype == DType::boolean ? n.integer != 0 : n.integer), true);
+  if (is_floating(n.dtype))
+    return llvm::ConstantFP::get(
+        t, n.dtype == DType::f64 ? n.number : static_cast<double>(static_cast<float>(n.number)));
+  return llvm::ConstantInt::get(
+      t, static_cast<std::uint64_t>(n.dtype == DType::boolean ? n.integer != 0 : n.integer), true);
 }
 
 Value* ExprEmitter::float_to_integer(Value* x, DType to) {
   if (to == DType::boolean) return b_.CreateFCmpUNE(x, llvm::ConstantFP::get(x->getType(), 0));
   // Saturates to 64 bits, then wraps: the rule of the interpreter, without undefined cases.
   const auto id = to == DType::u64 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
-  llvm::Type* wide = to == DType::i32 || size_of(to) == 8 || to == DType::u32 ? b_.getInt64Ty() : b_.getInt32Ty();
+  llvm::Type* wide =
+      to == DType::i32 || size_of(to) == 8 || to == DType::u32 ? b_.getInt64Ty() : b_.getInt32Ty();
   Value* v = b_.CreateIntrinsic(id, {wide, x->getType()}, {x});
   return wrap_small(b_, b_.CreateTrunc(v, compute_type(b_.getContext(), to)), to);
 }
@@ -102,13 +111,16 @@ Value* ExprEmitter::cast(const ExprNode& n, Value* x) {
   llvm::Type* t = compute_type(b_.getContext(), to);
   if (is_floating(to)) {
     Value* v = x;
-    if (is_floating(from)) v = from == DType::f64 && to != DType::f64 ? b_.CreateFPTrunc(x, t) : b_.CreateFPCast(x, t);
-    else v = is_unsigned(from) ? b_.CreateUIToFP(x, t) : b_.CreateSIToFP(x, t);
+    if (is_floating(from))
+      v = from == DType::f64 && to != DType::f64 ? b_.CreateFPTrunc(x, t) : b_.CreateFPCast(x, t);
+    else
+      v = is_unsigned(from) ? b_.CreateUIToFP(x, t) : b_.CreateSIToFP(x, t);
     // A cast to a small float rounds here, though computing goes on in float.
     return to == DType::f32 || to == DType::f64 ? v : widen(b_, narrow(b_, v, to), to);
   }
   if (is_floating(from)) return float_to_integer(x, to);
-  if (to == DType::boolean) return from == DType::boolean ? x : b_.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), 0));
+  if (to == DType::boolean)
+    return from == DType::boolean ? x : b_.CreateICmpNE(x, llvm::ConstantInt::get(x->getType(), 0));
   Value* v = is_unsigned(from) ? b_.CreateZExtOrTrunc(x, t) : b_.CreateSExtOrTrunc(x, t);
   return wrap_small(b_, v, to);
 }
@@ -125,28 +137,43 @@ Value* ExprEmitter::unary(const ExprNode& n, Value* x) {
   Value* zero = llvm::ConstantInt::get(x->getType(), 0);
   switch (n.op) {
     case ScalarOp::neg: return wrap_small(b_, b_.CreateNeg(x), from);
-    case ScalarOp::abs: return is_unsigned(from) ? x : wrap_small(b_, b_.CreateSelect(b_.CreateICmpSLT(x, zero), b_.CreateNeg(x), x), from);
+    case ScalarOp::abs:
+      return is_unsigned(from)
+                 ? x
+                 : wrap_small(b_, b_.CreateSelect(b_.CreateICmpSLT(x, zero), b_.CreateNeg(x), x),
+                              from);
     case ScalarOp::sign: {
       Value* one = llvm::ConstantInt::get(x->getType(), 1);
       if (is_unsigned(from)) return b_.CreateSelect(b_.CreateICmpNE(x, zero), one, zero);
-      return b_.CreateSelect(b_.CreateICmpSGT(x, zero), one, b_.CreateSelect(b_.CreateICmpSLT(x, zero), llvm::ConstantInt::getAllOnesValue(x->getType()), zero));
+      return b_.CreateSelect(
+          b_.CreateICmpSGT(x, zero), one,
+          b_.CreateSelect(b_.CreateICmpSLT(x, zero),
+                          llvm::ConstantInt::getAllOnesValue(x->getType()), zero));
     }
-    case ScalarOp::floor: case ScalarOp::ceil: case ScalarOp::trunc: case ScalarOp::round_even: return x;
+    case ScalarOp::floor:
+    case ScalarOp::ceil:
+    case ScalarOp::trunc:
+    case ScalarOp::round_even: return x;
     case ScalarOp::bit_not: return wrap_small(b_, b_.CreateNot(x), from);
-    case ScalarOp::logical_not: return from == DType::boolean ? b_.CreateNot(x) : b_.CreateICmpEQ(x, zero);
+    case ScalarOp::logical_not:
+      return from == DType::boolean ? b_.CreateNot(x) : b_.CreateICmpEQ(x, zero);
     default: return nullptr;
   }
 }
 
 Value* ExprEmitter::binary(const ExprNode& n, Value* x, Value* y) {
   const DType from = n.args[0].dtype();
-  if (n.op == ScalarOp::equal || n.op == ScalarOp::less || n.op == ScalarOp::less_equal) return compare(n.op, x, y, from);
+  if (n.op == ScalarOp::equal || n.op == ScalarOp::less || n.op == ScalarOp::less_equal)
+    return compare(n.op, x, y, from);
   if (is_floating(from)) return emit_binary(b_, n.op, x, y);
   return integer_binary(n.op, x, y, from);
 }
 
 Value* ExprEmitter::compare(ScalarOp op, Value* x, Value* y, DType d) {
-  if (is_floating(d)) return op == ScalarOp::equal ? b_.CreateFCmpOEQ(x, y) : op == ScalarOp::less ? b_.CreateFCmpOLT(x, y) : b_.CreateFCmpOLE(x, y);
+  if (is_floating(d))
+    return op == ScalarOp::equal  ? b_.CreateFCmpOEQ(x, y)
+           : op == ScalarOp::less ? b_.CreateFCmpOLT(x, y)
+                                  : b_.CreateFCmpOLE(x, y);
   if (op == ScalarOp::equal) return b_.CreateICmpEQ(x, y);
   if (is_unsigned(d)) return op == ScalarOp::less ? b_.CreateICmpULT(x, y) : b_.CreateICmpULE(x, y);
   return op == ScalarOp::less ? b_.CreateICmpSLT(x, y) : b_.CreateICmpSLE(x, y);
@@ -154,11 +181,13 @@ Value* ExprEmitter::compare(ScalarOp op, Value* x, Value* y, DType d) {
 
 // By zero gives 0; the most negative value by -1 wraps.
 Value* ExprEmitter::divide(Value* x, Value* y, DType d, bool remainder) {
-  Value *zero = llvm::ConstantInt::get(x->getType(), 0), *one = llvm::ConstantInt::get(x->getType(), 1);
+  Value *zero = llvm::ConstantInt::get(x->getType(), 0),
+        *one = llvm::ConstantInt::get(x->getType(), 1);
   Value* by_zero = b_.CreateICmpEQ(y, zero);
   if (is_unsigned(d)) {
     Value* safe = b_.CreateSelect(by_zero, one, y);
-    return b_.CreateSelect(by_zero, zero, remainder ? b_.CreateURem(x, safe) : b_.CreateUDiv(x, safe));
+    return b_.CreateSelect(by_zero, zero,
+                           remainder ? b_.CreateURem(x, safe) : b_.CreateUDiv(x, safe));
   }
   Value* by_minus = b_.CreateICmpEQ(y, llvm::ConstantInt::getAllOnesValue(y->getType()));
   Value* safe = b_.CreateSelect(b_.CreateOr(by_zero, by_minus), one, y);
@@ -168,17 +197,25 @@ Value* ExprEmitter::divide(Value* x, Value* y, DType d, bool remainder) {
 }
 
 Value* ExprEmitter::shift(ScalarOp op, Value* x, Value* y, DType d) {
-  Value *zero = llvm::ConstantInt::get(x->getType(), 0), *width = llvm::ConstantInt::get(x->getType(), static_cast<std::uint64_t>(bits_of(d)));
+  Value *zero = llvm::ConstantInt::get(x->getType(), 0),
+        *width = llvm::ConstantInt::get(x->getType(), static_cast<std::uint64_t>(bits_of(d)));
   Value* out = b_.CreateICmpUGE(y, width);
   Value* safe = b_.CreateSelect(out, zero, y);
-  Value* v = op == ScalarOp::shift_left ? b_.CreateShl(x, safe) : is_unsigned(d) ? b_.CreateLShr(x, safe) : b_.CreateAShr(x, safe);
+  Value* v = op == ScalarOp::shift_left ? b_.CreateShl(x, safe)
+             : is_unsigned(d)           ? b_.CreateLShr(x, safe)
+                                        : b_.CreateAShr(x, safe);
   return wrap_small(b_, b_.CreateSelect(out, zero, v), d);
 }
 
 Value* ExprEmitter::integer_binary(ScalarOp op, Value* x, Value* y, DType d) {
-  const auto truth = [&](Value* v) { return v->getType()->isIntegerTy(1) ? v : b_.CreateICmpNE(v, llvm::ConstantInt::get(v->getType(), 0)); };
+  const auto truth = [&](Value* v) {
+    return v->getType()->isIntegerTy(1)
+               ? v
+               : b_.CreateICmpNE(v, llvm::ConstantInt::get(v->getType(), 0));
+  };
   switch (op) {
-    case ScalarOp::add: return d == DType::boolean ? b_.CreateOr(x, y) : wrap_small(b_, b_.CreateAdd(x, y), d);
+    case ScalarOp::add:
+      return d == DType::boolean ? b_.CreateOr(x, y) : wrap_small(b_, b_.CreateAdd(x, y), d);
     case ScalarOp::sub: return wrap_small(b_, b_.CreateSub(x, y), d);
     case ScalarOp::mul: return wrap_small(b_, b_.CreateMul(x, y), d);
     case ScalarOp::div: return divide(x, y, d, false);
@@ -188,7 +225,8 @@ Value* ExprEmitter::integer_binary(ScalarOp op, Value* x, Value* y, DType d) {
     case ScalarOp::bit_and: return b_.CreateAnd(x, y);
     case ScalarOp::bit_or: return b_.CreateOr(x, y);
     case ScalarOp::bit_xor: return b_.CreateXor(x, y);
-    case ScalarOp::shift_left: case ScalarOp::shift_right: return shift(op, x, y, d);
+    case ScalarOp::shift_left:
+    case ScalarOp::shift_right: return shift(op, x, y, d);
     case ScalarOp::logical_and: return b_.CreateAnd(truth(x), truth(y));
     case ScalarOp::logical_or: return b_.CreateOr(truth(x), truth(y));
     case ScalarOp::logical_xor: return b_.CreateXor(truth(x), truth(y));

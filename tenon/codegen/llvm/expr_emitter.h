@@ -22,7 +22,8 @@ llvm::Value* narrow(llvm::IRBuilder<>& b, llvm::Value* computed, DType dtype);
 /// Emits expressions over given operands; shared subtrees once.
 class ExprEmitter {
  public:
-  ExprEmitter(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& inputs) : b_(b), inputs_(inputs) {}
+  ExprEmitter(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& inputs)
+      : b_(b), inputs_(inputs) {}
   /// nullptr when something has no code; `problem()` says what.
   llvm::Value* emit(const Expr& e);
   const std::string& problem() const { return problem_; }

@@ -1,5 +1,5 @@
-// Scalar functions as LLVM instructions: arithmetic that vectorises, so that an element gets the same
-// bits in a vector body and in a remainder loop.
+// Scalar functions as LLVM instructions: arithmetic that vectorises, so that an element gets the
+// same bits in a vector body and in a remainder loop.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

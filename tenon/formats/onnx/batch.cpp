@@ -33,13 +33,16 @@ Dim Importer::batch_symbol() const {
   return batch_->declared.is_constant() ? Dim::symbol("batch") : batch_->declared;
 }
 
-// A constant shape [b, ...] for data whose elements are batch * k: with every size given, b becomes -1;
-// with a -1 elsewhere, b becomes the data's own leading size where that is the batch.
+// A constant shape [b, ...] for data whose elements are batch * k: with every size given, b becomes
+// -1; with a -1 elsewhere, b becomes the data's own leading size where that is the batch.
 Value* Importer::freed_reshape(Context& c, Value* x, Value* shape) {
   const auto wanted = c.known_integers(shape);
-  if (!batch_ || !wanted || wanted->size() < 2 || (*wanted)[0] < 1 || !x->type().ranked() || x->type().ndim() < 1) return shape;
+  if (!batch_ || !wanted || wanted->size() < 2 || (*wanted)[0] < 1 || !x->type().ranked() ||
+      x->type().ndim() < 1)
+    return shape;
   if (batch_->declared.is_constant() && !options_.free_batch) {
-    if ((*wanted)[0] == batch_->size && x->type().dim(0) == batch_->declared) batch_->places.push_back(c.place());
+    if ((*wanted)[0] == batch_->size && x->type().dim(0) == batch_->declared)
+      batch_->places.push_back(c.place());
     return shape;
   }
   const Dim batch = batch_symbol();
@@ -48,21 +51,28 @@ Value* Importer::freed_reshape(Context& c, Value* x, Value* shape) {
   if (!options_.free_batch) return shape;
   std::vector<std::int64_t> freed = *wanted;
   const bool is_complete = std::find(freed.begin(), freed.end(), -1) == freed.end();
-  if (is_complete) freed[0] = -1;
-  else if (x->type().dim(0) == batch) freed[0] = 0;
-  else return shape;
+  if (is_complete)
+    freed[0] = -1;
+  else if (x->type().dim(0) == batch)
+    freed[0] = 0;
+  else
+    return shape;
   return c.ints(std::move(freed));
 }
 
 // A constant shape [b, ...] to expand to or to fill: b becomes the size of the graph's own batch.
 Value* Importer::freed_target(Context& c, Value* shape) {
   const auto wanted = c.known_integers(shape);
-  if (!batch_ || !batch_->declared.is_constant() || !wanted || wanted->size() < 2 || (*wanted)[0] != batch_->size) return shape;
+  if (!batch_ || !batch_->declared.is_constant() || !wanted || wanted->size() < 2 ||
+      (*wanted)[0] != batch_->size)
+    return shape;
   batch_->places.push_back(c.place());
   if (!options_.free_batch || batch_->inputs.empty()) return shape;
   Value* source = c.scope().find(batch_->inputs.front());
   if (!source) return shape;  // inside of a function, where the graph's inputs have no names
-  return c.concat({c.size_of_axis(source, 0), c.ints(std::vector<std::int64_t>(wanted->begin() + 1, wanted->end()))}, 0);
+  return c.concat({c.size_of_axis(source, 0),
+                   c.ints(std::vector<std::int64_t>(wanted->begin() + 1, wanted->end()))},
+                  0);
 }
 
 // With a symbolic batch, constraints that pin it to a number tell of constants left in the model.
@@ -73,7 +83,9 @@ void Importer::report_baked_batch(Imported& out) {
   const Dim batch = batch_symbol();
   for (const Constraint& k : out.graph->constraints()) {
     if (!mentions(k.left, batch) && !mentions(k.right, batch)) continue;
-    if (k.left.is_constant() || k.right.is_constant()) warn(fmt::format("the batch is fixed by {}: {} must be {} [{}]", k.what, k.left.text(), k.right.text(), k.where));
+    if (k.left.is_constant() || k.right.is_constant())
+      warn(fmt::format("the batch is fixed by {}: {} must be {} [{}]", k.what, k.left.text(),
+                       k.right.text(), k.where));
   }
 }
 

@@ -23,7 +23,8 @@ bool Scope::is_absent(std::string_view name) const {
 }
 
 Value* Scope::capture(Value* value) {
-  if (value->is_constant()) return graph.add_constant(value->name(), value->tensor());  // shares storage
+  if (value->is_constant())
+    return graph.add_constant(value->name(), value->tensor());  // shares storage
   for (std::size_t i = 0; i < captured.size(); ++i)
     if (captured[i] == value) return graph.inputs()[graph.inputs().size() - captured.size() + i];
   captured.push_back(value);
@@ -32,8 +33,15 @@ Value* Scope::capture(Value* value) {
   return input;
 }
 
-Context::Context(Importer& importer, Scope& scope, const Frame* frame, const NodeProto& node, const Row& row, int version, Values inputs)
-    : importer_(importer), scope_(scope), frame_(frame), node_(node), row_(row), version_(version), inputs_(std::move(inputs)) {}
+Context::Context(Importer& importer, Scope& scope, const Frame* frame, const NodeProto& node,
+                 const Row& row, int version, Values inputs)
+    : importer_(importer),
+      scope_(scope),
+      frame_(frame),
+      node_(node),
+      row_(row),
+      version_(version),
+      inputs_(std::move(inputs)) {}
 
 std::string Context::place() const { return importer_.place_of_node(node_, frame_); }
 
@@ -78,7 +86,8 @@ std::string Context::text(std::string_view name, std::string fallback) {
   return v.empty() ? std::string() : std::move(v.back());
 }
 
-std::vector<std::int64_t> Context::integers(std::string_view name, std::vector<std::int64_t> fallback) {
+std::vector<std::int64_t> Context::integers(std::string_view name,
+                                            std::vector<std::int64_t> fallback) {
   const AttributeProto* a = typed(name, AttributeType::integers);
   return a ? take(integers_of(*a)) : fallback;
 }
@@ -105,7 +114,10 @@ Tensor Context::tensor(std::string_view name) {
   const AttributeProto* a = typed(name, AttributeType::tensor);
   if (!a) return {};
   const auto all = take(tensors_of(*a));
-  if (all.empty()) { fail(invalid("attribute {} holds no tensor", name)); return {}; }
+  if (all.empty()) {
+    fail(invalid("attribute {} holds no tensor", name));
+    return {};
+  }
   return take(read_tensor(all.back(), importer_.files()));
 }
 
@@ -113,7 +125,10 @@ Tensor Context::sparse_tensor(std::string_view name) {
   const AttributeProto* a = typed(name, AttributeType::sparse_tensor);
   if (!a) return {};
   const auto all = take(sparse_tensors_of(*a));
-  if (all.empty()) { fail(invalid("attribute {} holds no tensor", name)); return {}; }
+  if (all.empty()) {
+    fail(invalid("attribute {} holds no tensor", name));
+    return {};
+  }
   return take(read_sparse_tensor(all.back(), importer_.files()));
 }
 
@@ -141,7 +156,8 @@ void Context::mark_read(std::string_view name) {
 void Context::refuse_unread_attributes() {
   for (const AttributeProto& a : node_.attributes)
     if (std::find(read_.begin(), read_.end(), a.name) == read_.end())
-      fail(unsupported("attribute {} has no meaning in version {} of {}", a.name, version_, node_.op_type));
+      fail(unsupported("attribute {} has no meaning in version {} of {}", a.name, version_,
+                       node_.op_type));
 }
 
 Values Context::fail(Error error) {
@@ -149,17 +165,24 @@ Values Context::fail(Error error) {
   return all("reshape", {}, {}, std::max(1, num_outputs()));
 }
 
-Values Context::all(std::string_view page, Values inputs, Attrs attrs, int num_outputs, std::vector<std::unique_ptr<Graph>> regions) {
+Values Context::all(std::string_view page, Values inputs, Attrs attrs, int num_outputs,
+                    std::vector<std::unique_ptr<Graph>> regions) {
   const Operator* found = scope_.builder.table().find(page);
-  if (!found) return fail(unsupported("{} becomes the operator {}, which this build does not have", node_.op_type, page));
+  if (!found)
+    return fail(unsupported("{} becomes the operator {}, which this build does not have",
+                            node_.op_type, page));
   while (!inputs.empty() && !inputs.back()) inputs.pop_back();
-  return builder().call(*found, std::move(inputs), std::move(attrs), std::move(regions), num_outputs);
+  return builder().call(*found, std::move(inputs), std::move(attrs), std::move(regions),
+                        num_outputs);
 }
 
-Value* Context::cast(Value* x, DType to) { return x && x->type().dtype() == to ? x : op("cast", {x}, {{"to", to}}); }
+Value* Context::cast(Value* x, DType to) {
+  return x && x->type().dtype() == to ? x : op("cast", {x}, {{"to", to}});
+}
 
 Value* Context::number(double v, DType dtype) {
-  if (dtype == DType::undefined || dtype == DType::string) return fail_value(invalid("a number is needed where the type is {}", tenon::name(dtype)));
+  if (dtype == DType::undefined || dtype == DType::string)
+    return fail_value(invalid("a number is needed where the type is {}", tenon::name(dtype)));
   return constant(Tensor::full(dtype, {}, v));
 }
 
@@ -188,7 +211,8 @@ std::optional<std::vector<std::int64_t>> Context::known_integers(const Value* v)
   if (!v) return std::nullopt;
   constexpr std::int64_t kLongest = 4096;  // longer ones are data
   const bool is_whole = is_integer(v->type().dtype()) || v->type().dtype() == DType::boolean;
-  if (v->is_constant() && v->tensor().count() <= kLongest && is_whole) return to_int64s(v->tensor());
+  if (v->is_constant() && v->tensor().count() <= kLongest && is_whole)
+    return to_int64s(v->tensor());
   if (!v->contents()) return std::nullopt;
   std::vector<std::int64_t> out;
   for (const Dim& d : *v->contents()) {
@@ -200,7 +224,8 @@ std::optional<std::vector<std::int64_t>> Context::known_integers(const Value* v)
 
 int Context::ndim(const Value* v) {
   if (v->type().ranked()) return v->type().ndim();
-  fail(unsupported("the rank of {} must be known when the model is read", v->name().empty() ? "an input" : v->name()));
+  fail(unsupported("the rank of {} must be known when the model is read",
+                   v->name().empty() ? "an input" : v->name()));
   return 0;
 }
 
@@ -211,7 +236,9 @@ Value* Context::with_ndim(Value* x, int wanted) {
 
 Region Context::region(std::string_view attribute, const Types& types, const Values& seed) {
   const GraphProto* g = graph(attribute);
-  if (g) return importer_.build_region(*g, scope_, frame_, types, seed, fmt::format("{}/{}", node_.name, attribute));
+  if (g)
+    return importer_.build_region(*g, scope_, frame_, types, seed,
+                                  fmt::format("{}/{}", node_.name, attribute));
   fail(invalid("the graph attribute {} is missing", attribute));
   return {};
 }
@@ -220,12 +247,17 @@ Values renamed(Context& c) {
   Attrs attrs;
   for (const auto& [key, fallback] : c.row().attrs) switch (fallback.kind()) {
       case Attr::Kind::boolean: attrs.set(key, c.flag(key, *fallback.get<bool>())); break;
-      case Attr::Kind::integer: attrs.set(key, c.integer(key, *fallback.get<std::int64_t>())); break;
+      case Attr::Kind::integer:
+        attrs.set(key, c.integer(key, *fallback.get<std::int64_t>()));
+        break;
       case Attr::Kind::real: attrs.set(key, c.real(key, *fallback.get<double>())); break;
       case Attr::Kind::text: attrs.set(key, c.text(key, *fallback.get<std::string>())); break;
-      case Attr::Kind::integers: attrs.set(key, c.integers(key, *fallback.get<Attr::Integers>())); break;
+      case Attr::Kind::integers:
+        attrs.set(key, c.integers(key, *fallback.get<Attr::Integers>()));
+        break;
       case Attr::Kind::reals: attrs.set(key, c.reals(key, *fallback.get<Attr::Reals>())); break;
-      default: TENON_CHECK(false, "attribute {} of {} cannot go over unchanged", key, c.row().op_type);
+      default:
+        TENON_CHECK(false, "attribute {} of {} cannot go over unchanged", key, c.row().op_type);
     }
   c.ignore({"consumed_inputs"});
   return c.all(c.row().page, c.inputs(), std::move(attrs));

@@ -1,4 +1,5 @@
-// What the conversion of one ONNX node sees: its inputs, attributes, operator version, and a builder.
+// What the conversion of one ONNX node sees: its inputs, attributes, operator version, and a
+// builder.
 #pragma once
 
 #include <string>
@@ -18,8 +19,9 @@ class Context;
 struct Frame {
   const FunctionProto* function = nullptr;
   const Frame* caller = nullptr;
-  std::vector<std::pair<std::string_view, const AttributeProto*>> attributes;  // resolved by the caller
-  std::string prefix;                                                         // "encoder/layer.3/"
+  std::vector<std::pair<std::string_view, const AttributeProto*>>
+      attributes;      // resolved by the caller
+  std::string prefix;  // "encoder/layer.3/"
   int depth = 0;
 };
 
@@ -45,9 +47,9 @@ struct Scope {
 struct Row {
   std::string_view domain, op_type;
   Values (*convert)(Context&) = nullptr;
-  std::string_view page = {};   // for conversions that only rename
-  Attrs attrs = {};             // attributes that go over unchanged, with ONNX's defaults
-  int first = 1;                // the version that introduced the operator
+  std::string_view page = {};  // for conversions that only rename
+  Attrs attrs = {};            // attributes that go over unchanged, with ONNX's defaults
+  int first = 1;               // the version that introduced the operator
 };
 
 /// The row of an operator, or nullptr.
@@ -65,7 +67,8 @@ struct Region {
 
 class Context {
  public:
-  Context(Importer& importer, Scope& scope, const Frame* frame, const NodeProto& node, const Row& row, int version, Values inputs);
+  Context(Importer& importer, Scope& scope, const Frame* frame, const NodeProto& node,
+          const Row& row, int version, Values inputs);
 
   // ---- the node
   const NodeProto& node() const { return node_; }
@@ -79,10 +82,14 @@ class Context {
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(node_.outputs.size()); }
   bool has(int i) const { return in(i) != nullptr; }
-  Value* in(int i) const { return i < num_inputs() ? inputs_[static_cast<std::size_t>(i)] : nullptr; }
+  Value* in(int i) const {
+    return i < num_inputs() ? inputs_[static_cast<std::size_t>(i)] : nullptr;
+  }
   const Values& inputs() const { return inputs_; }
   /// Whether output i is named, so that something may use it.
-  bool wants(int i) const { return i < num_outputs() && !node_.outputs[static_cast<std::size_t>(i)].empty(); }
+  bool wants(int i) const {
+    return i < num_outputs() && !node_.outputs[static_cast<std::size_t>(i)].empty();
+  }
   DType dtype(int i) const { return in(i)->type().dtype(); }
 
   // ---- attributes; a wrong kind fails the node, absence gives the fallback
@@ -91,7 +98,8 @@ class Context {
   bool flag(std::string_view name, bool fallback) { return integer(name, fallback ? 1 : 0) != 0; }
   double real(std::string_view name, double fallback);
   std::string text(std::string_view name, std::string fallback);
-  std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> fallback = {});
+  std::vector<std::int64_t> integers(std::string_view name,
+                                     std::vector<std::int64_t> fallback = {});
   std::vector<double> reals(std::string_view name, std::vector<double> fallback = {});
   std::vector<std::string> texts(std::string_view name, std::vector<std::string> fallback = {});
   /// Element type from a TensorProto.DataType number.
@@ -116,33 +124,56 @@ class Context {
   Values fail(Error error);
   Value* fail_value(Error error) { return fail(std::move(error))[0]; }
   /// Output 0 of a page.
-  Value* op(std::string_view page, Values inputs, Attrs attrs = {}) { return all(page, std::move(inputs), std::move(attrs))[0]; }
+  Value* op(std::string_view page, Values inputs, Attrs attrs = {}) {
+    return all(page, std::move(inputs), std::move(attrs))[0];
+  }
   /// Every output of a page.
-  Values all(std::string_view page, Values inputs, Attrs attrs = {}, int num_outputs = -1, std::vector<std::unique_ptr<Graph>> regions = {});
+  Values all(std::string_view page, Values inputs, Attrs attrs = {}, int num_outputs = -1,
+             std::vector<std::unique_ptr<Graph>> regions = {});
 
   Value* constant(Tensor t) { return builder().constant(std::move(t)); }
   Value* ints(std::vector<std::int64_t> values) { return constant(Tensor::vector(values)); }
   Value* integer_scalar(std::int64_t v) { return constant(Tensor::scalar<std::int64_t>(v)); }
   /// A scalar; fails for types without plain numbers.
   Value* number(double v, DType dtype);
-  Value* number(double v, const Value* like) { return number(v, like ? like->type().dtype() : DType::undefined); }
+  Value* number(double v, const Value* like) {
+    return number(v, like ? like->type().dtype() : DType::undefined);
+  }
   Value* cast(Value* x, DType to);
-  Value* cast_like(Value* x, const Value* like) { return cast(x, like ? like->type().dtype() : DType::undefined); }
+  Value* cast_like(Value* x, const Value* like) {
+    return cast(x, like ? like->type().dtype() : DType::undefined);
+  }
   Value* shape(Value* x) { return op("shape", {x}); }
   /// The size of one axis (negative: from the end) as an i64[1] value.
   Value* size_of_axis(Value* x, std::int64_t axis);
-  Value* reshape(Value* x, std::vector<std::int64_t> dims) { return op("reshape", {x, ints(std::move(dims))}); }
-  Value* reshape_like(Value* x, Value* like) { return op("reshape", {x, shape(like)}, {{"allow_zero", true}}); }
-  Value* unsqueeze(Value* x, std::vector<std::int64_t> axes) { return axes.empty() ? x : op("unsqueeze", {x, ints(std::move(axes))}); }
-  Value* squeeze(Value* x, std::vector<std::int64_t> axes) { return op("squeeze", {x, ints(std::move(axes))}); }
-  Value* transpose(Value* x, std::vector<std::int64_t> perm) { return op("transpose", {x}, {{"perm", std::move(perm)}}); }
-  Value* concat(Values xs, std::int64_t axis) { return xs.size() == 1 ? xs[0] : op("concat", std::move(xs), {{"axis", axis}}); }
+  Value* reshape(Value* x, std::vector<std::int64_t> dims) {
+    return op("reshape", {x, ints(std::move(dims))});
+  }
+  Value* reshape_like(Value* x, Value* like) {
+    return op("reshape", {x, shape(like)}, {{"allow_zero", true}});
+  }
+  Value* unsqueeze(Value* x, std::vector<std::int64_t> axes) {
+    return axes.empty() ? x : op("unsqueeze", {x, ints(std::move(axes))});
+  }
+  Value* squeeze(Value* x, std::vector<std::int64_t> axes) {
+    return op("squeeze", {x, ints(std::move(axes))});
+  }
+  Value* transpose(Value* x, std::vector<std::int64_t> perm) {
+    return op("transpose", {x}, {{"perm", std::move(perm)}});
+  }
+  Value* concat(Values xs, std::int64_t axis) {
+    return xs.size() == 1 ? xs[0] : op("concat", std::move(xs), {{"axis", axis}});
+  }
   /// x[..., start:end, ...] along one axis.
-  Value* slice(Value* x, std::int64_t axis, std::int64_t start, std::int64_t end) { return op("slice", {x, ints({start}), ints({end}), ints({axis})}); }
+  Value* slice(Value* x, std::int64_t axis, std::int64_t start, std::int64_t end) {
+    return op("slice", {x, ints({start}), ints({end}), ints({axis})});
+  }
   /// Gives x trailing axes of size 1 until it has `ndim` dims.
   Value* pad_ndim(Value* x, int ndim);
   /// x with the dims of `shape` (an i64 vector value), all elements `value`.
-  Value* full(Value* shape, double value, DType dtype) { return op("expand", {number(value, dtype), shape}); }
+  Value* full(Value* shape, double value, DType dtype) {
+    return op("expand", {number(value, dtype), shape});
+  }
 
   // ---- what is known when the graph is built
   std::optional<Tensor> known(const Value* v) const;
@@ -155,8 +186,8 @@ class Context {
   Value* with_ndim(Value* x, int ndim);
 
   // ---- subgraphs
-  /// Builds the graph attribute as a region whose own inputs have `types`. `seed` are outer values that
-  /// become the first captures (branches of one If share their list).
+  /// Builds the graph attribute as a region whose own inputs have `types`. `seed` are outer values
+  /// that become the first captures (branches of one If share their list).
   Region region(std::string_view attribute, const Types& types, const Values& seed = {});
 
  private:

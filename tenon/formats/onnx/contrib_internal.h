@@ -14,7 +14,8 @@ void add_contrib_attention_rows(Rows& rows);
 struct PackedAttention {
   Value *x, *weight, *bias, *mask, *past, *attention_bias;
 };
-/// x[b, s, d] through packed weights to [b, s, heads * width], and the new past; reads the node's attributes.
+/// x[b, s, d] through packed weights to [b, s, heads * width], and the new past; reads the node's
+/// attributes.
 Values packed_attention(Context& c, const PackedAttention& in);
 
 }  // namespace tenon::onnx

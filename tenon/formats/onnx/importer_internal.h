@@ -20,14 +20,18 @@ class Importer {
   DataFiles& files() { return files_; }
   const ReadOptions& options() const { return options_; }
   /// The attribute `name` of a node, looking through references to the function's attributes.
-  const AttributeProto* resolve(const NodeProto& node, std::string_view name, const Frame* frame) const;
-  Region build_region(const GraphProto& g, Scope& outer, const Frame* frame, const Types& types, const Values& seed, std::string_view label);
-  /// Imports the nodes of `g` into `scope` with its inputs bound to `inputs`. Problems fail `report_to`
-  /// (silently: they are told already); the outputs then have undefined types.
-  Values import_body(const GraphProto& g, Scope& scope, const Frame* frame, const Values& inputs, GraphBuilder& report_to);
+  const AttributeProto* resolve(const NodeProto& node, std::string_view name,
+                                const Frame* frame) const;
+  Region build_region(const GraphProto& g, Scope& outer, const Frame* frame, const Types& types,
+                      const Values& seed, std::string_view label);
+  /// Imports the nodes of `g` into `scope` with its inputs bound to `inputs`. Problems fail
+  /// `report_to` (silently: they are told already); the outputs then have undefined types.
+  Values import_body(const GraphProto& g, Scope& scope, const Frame* frame, const Values& inputs,
+                     GraphBuilder& report_to);
   void warn(std::string text);
   std::string place_of_node(const NodeProto& node, const Frame* frame) const;
-  /// The shape for Reshape of x, with a baked batch freed when the options ask for it; notes the place.
+  /// The shape for Reshape of x, with a baked batch freed when the options ask for it; notes the
+  /// place.
   Value* freed_reshape(Context& c, Value* x, Value* shape);
   /// The same for shapes to expand to or to fill.
   Value* freed_target(Context& c, Value* shape);
@@ -50,12 +54,16 @@ class Importer {
   void add_outputs(Scope& scope);
   void import_nodes(const std::vector<NodeProto>& nodes, Scope& scope, const Frame* frame);
   std::vector<int> order(const std::vector<NodeProto>& nodes, const Frame* frame);
-  void report_cycle(const std::vector<NodeProto>& nodes, const std::vector<int>& waiting, const Frame* frame);
+  void report_cycle(const std::vector<NodeProto>& nodes, const std::vector<int>& waiting,
+                    const Frame* frame);
   void import_node(const NodeProto& node, Scope& scope, const Frame* frame);
   bool gather_inputs(const NodeProto& node, Scope& scope, const std::string& place, Values& inputs);
-  void convert(const NodeProto& node, Scope& scope, const Frame* frame, Values inputs, const std::string& place);
-  void call_function(const FunctionProto& f, const NodeProto& node, Scope& scope, const Frame* frame, const Values& inputs, const std::string& place);
-  void define(const NodeProto& node, const Values& outputs, Scope& scope, const Frame* frame, const std::string& place);
+  void convert(const NodeProto& node, Scope& scope, const Frame* frame, Values inputs,
+               const std::string& place);
+  void call_function(const FunctionProto& f, const NodeProto& node, Scope& scope,
+                     const Frame* frame, const Values& inputs, const std::string& place);
+  void define(const NodeProto& node, const Values& outputs, Scope& scope, const Frame* frame,
+              const std::string& place);
   void poison(const NodeProto& node, Scope& scope);
   std::optional<std::int64_t> version_of(std::string_view domain, const Frame* frame) const;
   const FunctionProto* function_of(const NodeProto& node) const;
@@ -73,7 +81,7 @@ class Importer {
   std::vector<Error> problems_;
   std::int64_t num_problems_ = 0;
   std::vector<std::string> warnings_;
-  std::map<std::string, const FunctionProto*> functions_;       // domain, name and overload joined
+  std::map<std::string, const FunctionProto*> functions_;  // domain, name and overload joined
   std::unordered_map<std::string_view, std::string_view> types_;  // value_info of the main graph
   std::int64_t nodes_left_ = kMaxNodes;
   std::optional<Batch> batch_;

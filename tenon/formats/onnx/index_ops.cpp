@@ -5,7 +5,8 @@ namespace tenon::onnx {
 namespace {
 
 Values scatter_elements(Context& c) {
-  return {c.op("scatter_elements", c.inputs(), {{"axis", c.integer("axis", 0)}, {"reduction", c.text("reduction", "none")}})};
+  return {c.op("scatter_elements", c.inputs(),
+               {{"axis", c.integer("axis", 0)}, {"reduction", c.text("reduction", "none")}})};
 }
 
 Values compress(Context& c) {
@@ -27,7 +28,8 @@ Values nms(Context& c) {
 }  // namespace
 
 void add_index_rows(Rows& rows) {
-  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {}, Attrs attrs = {}, int first = 1) {
+  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {},
+                       Attrs attrs = {}, int first = 1) {
     rows.push_back({"", op, convert, page, std::move(attrs), first});
   };
   add("Gather", renamed, "gather", {{"axis", 0}});

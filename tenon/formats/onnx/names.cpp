@@ -15,7 +15,8 @@ std::string_view metadata_of(const NodeProto& node, std::string_view key) {
   return {};
 }
 
-// "['', 'encoder', 'encoder.layer.0', 'linear']": the last but one names the module, the last the call.
+// "['', 'encoder', 'encoder.layer.0', 'linear']": the last but one names the module, the last the
+// call.
 std::string innermost_module(std::string_view list) {
   std::vector<std::string_view> items;
   while (true) {
@@ -51,14 +52,19 @@ std::string node_label(const NodeProto& node) {
 Result<Type> input_type(std::string_view name, Type declared, const ReadOptions& options) {
   const auto it = options.shapes.find(std::string(name));
   if (it == options.shapes.end()) return declared;
-  if (!declared.is_tensor()) return invalid("a shape is given for '{}', which is {}", name, declared.text());
+  if (!declared.is_tensor())
+    return invalid("a shape is given for '{}', which is {}", name, declared.text());
   const Dims& given = it->second;
   if (declared.ranked() && declared.ndim() != static_cast<int>(given.size()))
-    return invalid("the shape {} is given for '{}', which is {}", to_text(given), name, declared.text());
+    return invalid("the shape {} is given for '{}', which is {}", to_text(given), name,
+                   declared.text());
   Shape shape;
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (given[i] >= 0) shape.emplace_back(given[i]);
-    else shape.push_back(declared.ranked() ? declared.dim(static_cast<int>(i)) : Dim::symbol(fmt::format("{}_d{}", name, i)));
+    if (given[i] >= 0)
+      shape.emplace_back(given[i]);
+    else
+      shape.push_back(declared.ranked() ? declared.dim(static_cast<int>(i))
+                                        : Dim::symbol(fmt::format("{}_d{}", name, i)));
   }
   return Type(declared.dtype(), std::move(shape));
 }
@@ -133,26 +139,36 @@ std::vector<int> Importer::order(const std::vector<NodeProto>& nodes, const Fram
 }
 
 // Walks back from a waiting node over producers that wait too until a node comes again.
-void Importer::report_cycle(const std::vector<NodeProto>& nodes, const std::vector<int>& waiting, const Frame*) {
+void Importer::report_cycle(const std::vector<NodeProto>& nodes, const std::vector<int>& waiting,
+                            const Frame*) {
   std::unordered_map<std::string_view, int> producer;
   for (int i : waiting)
-    for (std::string_view name : nodes[static_cast<std::size_t>(i)].outputs) producer.emplace(name, i);
+    for (std::string_view name : nodes[static_cast<std::size_t>(i)].outputs)
+      producer.emplace(name, i);
   std::vector<int> path, seen_at(nodes.size(), -1);
   int at = waiting.front();
   while (seen_at[static_cast<std::size_t>(at)] < 0) {
     seen_at[static_cast<std::size_t>(at)] = static_cast<int>(path.size());
     path.push_back(at);
     for (std::string_view name : names_needed(nodes[static_cast<std::size_t>(at)]))
-      if (auto it = producer.find(name); it != producer.end()) { at = it->second; break; }
+      if (auto it = producer.find(name); it != producer.end()) {
+        at = it->second;
+        break;
+      }
   }
   std::string text;
   constexpr std::size_t kShown = 8;
-  for (std::size_t k = static_cast<std::size_t>(seen_at[static_cast<std::size_t>(at)]); k < path.size(); ++k) {
-    if (k >= static_cast<std::size_t>(seen_at[static_cast<std::size_t>(at)]) + kShown) { text += " <- ..."; break; }
+  for (std::size_t k = static_cast<std::size_t>(seen_at[static_cast<std::size_t>(at)]);
+       k < path.size(); ++k) {
+    if (k >= static_cast<std::size_t>(seen_at[static_cast<std::size_t>(at)]) + kShown) {
+      text += " <- ...";
+      break;
+    }
     text += (text.empty() ? "" : " <- ") + node_label(nodes[static_cast<std::size_t>(path[k])]);
   }
   const NodeProto& first = nodes[static_cast<std::size_t>(at)];
-  report(invalid("{} nodes wait for each other: {}", waiting.size(), text).with_help("a graph without cycles is needed; the exporter wrote a broken file"),
+  report(invalid("{} nodes wait for each other: {}", waiting.size(), text)
+             .with_help("a graph without cycles is needed; the exporter wrote a broken file"),
          fmt::format("node {}, {} #{}", node_label(first), file_, first.index));
 }
 

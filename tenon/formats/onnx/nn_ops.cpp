@@ -5,7 +5,9 @@
 namespace tenon::onnx {
 
 Attrs window_attrs(Context& c) {
-  Attrs attrs{{"auto_pad", c.text("auto_pad", "NOTSET")}, {"strides", c.integers("strides")}, {"dilations", c.integers("dilations")}};
+  Attrs attrs{{"auto_pad", c.text("auto_pad", "NOTSET")},
+              {"strides", c.integers("strides")},
+              {"dilations", c.integers("dilations")}};
   // pads are meaningless beside an automatic padding, yet some exporters write both
   const auto pads = c.integers("pads");
   if (*attrs.get<std::string>("auto_pad") == "NOTSET") attrs.set("pads", pads);
@@ -25,8 +27,10 @@ void check_kernel_shape(Context& c, const Value* w) {
   if (!c.has_attr("kernel_shape") || !w || !w->type().ranked()) return;
   const auto kernel = c.integers("kernel_shape");
   bool agrees = static_cast<int>(kernel.size()) == w->type().ndim() - 2;
-  for (std::size_t i = 0; agrees && i < kernel.size(); ++i) agrees = same(w->type().dim(static_cast<int>(i) + 2), Dim(kernel[i])) != Truth::no;
-  if (!agrees) c.fail(invalid("attribute kernel_shape contradicts the weight {}", w->type().text()));
+  for (std::size_t i = 0; agrees && i < kernel.size(); ++i)
+    agrees = same(w->type().dim(static_cast<int>(i) + 2), Dim(kernel[i])) != Truth::no;
+  if (!agrees)
+    c.fail(invalid("attribute kernel_shape contradicts the weight {}", w->type().text()));
 }
 
 Values conv(Context& c) {
@@ -46,8 +50,11 @@ Values conv_transpose(Context& c) {
 
 Values deform_conv(Context& c) {
   check_kernel_shape(c, c.in(1));
-  Attrs attrs{{"strides", c.integers("strides")}, {"dilations", c.integers("dilations")}, {"pads", c.integers("pads")},
-              {"group", c.integer("group", 1)}, {"offset_group", c.integer("offset_group", 1)}};
+  Attrs attrs{{"strides", c.integers("strides")},
+              {"dilations", c.integers("dilations")},
+              {"pads", c.integers("pads")},
+              {"group", c.integer("group", 1)},
+              {"offset_group", c.integer("offset_group", 1)}};
   return {c.op("deform_conv", c.inputs(), std::move(attrs))};
 }
 
@@ -73,7 +80,8 @@ Values average_pool(Context& c) {
 // p is a float in version 1 and an integer since 2.
 std::int64_t norm_order(Context& c) {
   const AttributeProto* p = c.attr("p");
-  return p && p->type == AttributeType::real ? static_cast<std::int64_t>(c.real("p", 2)) : c.integer("p", 2);
+  return p && p->type == AttributeType::real ? static_cast<std::int64_t>(c.real("p", 2))
+                                             : c.integer("p", 2);
 }
 
 Values lp_pool(Context& c) {
@@ -82,23 +90,34 @@ Values lp_pool(Context& c) {
   return {c.op("lp_pool", {c.in(0)}, std::move(attrs))};
 }
 
-Values global_lp_pool(Context& c) { return {c.op("global_lp_pool", {c.in(0)}, {{"p", norm_order(c)}})}; }
+Values global_lp_pool(Context& c) {
+  return {c.op("global_lp_pool", {c.in(0)}, {{"p", norm_order(c)}})};
+}
 
 Values max_unpool(Context& c) {
-  return {c.op("max_unpool", c.inputs(), {{"kernel", c.integers("kernel_shape")}, {"strides", c.integers("strides")}, {"pads", c.integers("pads")}})};
+  return {c.op("max_unpool", c.inputs(),
+               {{"kernel", c.integers("kernel_shape")},
+                {"strides", c.integers("strides")},
+                {"pads", c.integers("pads")}})};
 }
 
 Values max_roi_pool(Context& c) {
-  return {c.op("max_roi_pool", c.inputs(), {{"pooled_shape", c.integers("pooled_shape")}, {"spatial_scale", c.real("spatial_scale", 1)}})};
+  return {c.op("max_roi_pool", c.inputs(),
+               {{"pooled_shape", c.integers("pooled_shape")},
+                {"spatial_scale", c.real("spatial_scale", 1)}})};
 }
 
 // Before opset 16 boxes are not moved by half a pixel.
 Values roi_align(Context& c) {
   const std::string fallback = c.version() < 16 ? "output_half_pixel" : "half_pixel";
-  return {c.op("roi_align", c.inputs(),
-               {{"mode", c.text("mode", "avg")}, {"output_height", c.integer("output_height", 1)}, {"output_width", c.integer("output_width", 1)},
-                {"sampling_ratio", c.integer("sampling_ratio", 0)}, {"spatial_scale", c.real("spatial_scale", 1)},
-                {"coordinate_transformation_mode", c.text("coordinate_transformation_mode", fallback)}})};
+  return {c.op(
+      "roi_align", c.inputs(),
+      {{"mode", c.text("mode", "avg")},
+       {"output_height", c.integer("output_height", 1)},
+       {"output_width", c.integer("output_width", 1)},
+       {"sampling_ratio", c.integer("sampling_ratio", 0)},
+       {"spatial_scale", c.real("spatial_scale", 1)},
+       {"coordinate_transformation_mode", c.text("coordinate_transformation_mode", fallback)}})};
 }
 
 // ---- normalisation ----------------------------------------------------------------------------
@@ -112,7 +131,8 @@ Values batch_norm_per_position(Context& c, double epsilon) {
   return {c.op("add", {c.op("mul", {y, c.in(1)}), c.in(2)})};
 }
 
-// The statistics' outputs say "training" before opset 7 (with is_test=0); an attribute does since 14.
+// The statistics' outputs say "training" before opset 7 (with is_test=0); an attribute does
+// since 14.
 Values batch_norm(Context& c) {
   const double epsilon = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
   c.ignore({"consumed_inputs"});
@@ -120,10 +140,13 @@ Values batch_norm(Context& c) {
   bool training = c.version() >= 14 && c.flag("training_mode", false);
   if (c.version() < 7) training = !c.flag("is_test", false) && c.wants(1);
   if (c.version() >= 7 && c.version() < 14 && c.wants(1)) training = true;
-  if (c.version() < 14 && (c.wants(3) || c.wants(4))) return c.fail(unsupported("the outputs saved_mean and saved_var, which opset 14 dropped"));
+  if (c.version() < 14 && (c.wants(3) || c.wants(4)))
+    return c.fail(unsupported("the outputs saved_mean and saved_var, which opset 14 dropped"));
   if (!per_channel && !training) return batch_norm_per_position(c, epsilon);
   if (!per_channel) return c.fail(unsupported("training with spatial=0"));
-  return c.all("batch_norm", c.inputs(), {{"epsilon", epsilon}, {"momentum", momentum}, {"training", training}}, training ? 3 : 1);
+  return c.all("batch_norm", c.inputs(),
+               {{"epsilon", epsilon}, {"momentum", momentum}, {"training", training}},
+               training ? 3 : 1);
 }
 
 Values instance_norm(Context& c) {
@@ -133,7 +156,8 @@ Values instance_norm(Context& c) {
 
 // [groups] -> [groups * width], each element `width` times: opset 18 scales whole groups.
 Value* per_channel(Context& c, Value* v, std::int64_t groups, std::int64_t channels) {
-  return c.reshape(c.op("expand", {c.reshape(v, {groups, 1}), c.ints({groups, channels / groups})}), {channels});
+  return c.reshape(c.op("expand", {c.reshape(v, {groups, 1}), c.ints({groups, channels / groups})}),
+                   {channels});
 }
 
 Values group_norm(Context& c) {
@@ -142,39 +166,56 @@ Values group_norm(Context& c) {
   Value *scale = c.in(1), *bias = c.in(2);
   if (c.version() < 21) {
     const auto channels = c.ndim(c.in(0)) > 1 ? c.in(0)->type().dim(1).known() : std::nullopt;
-    if (!channels || groups < 1 || *channels % groups) return c.fail(unsupported("the number of channels must be known and a multiple of num_groups"));
+    if (!channels || groups < 1 || *channels % groups)
+      return c.fail(
+          unsupported("the number of channels must be known and a multiple of num_groups"));
     scale = per_channel(c, scale, groups, *channels);
     bias = per_channel(c, bias, groups, *channels);
   }
-  return {c.op("group_norm", {c.in(0), scale, bias}, {{"num_groups", groups}, {"epsilon", c.real("epsilon", 1e-5)}})};
+  return {c.op("group_norm", {c.in(0), scale, bias},
+               {{"num_groups", groups}, {"epsilon", c.real("epsilon", 1e-5)}})};
 }
 
 Values layer_norm(Context& c) {
   c.ignore({"stash_type"});
-  return c.all("layer_norm", c.inputs(), {{"axis", c.integer("axis", -1)}, {"epsilon", c.real("epsilon", 1e-5)}}, c.wants(1) || c.wants(2) ? 3 : 1);
+  return c.all("layer_norm", c.inputs(),
+               {{"axis", c.integer("axis", -1)}, {"epsilon", c.real("epsilon", 1e-5)}},
+               c.wants(1) || c.wants(2) ? 3 : 1);
 }
 
 Values rms_norm(Context& c) {
   c.ignore({"stash_type"});
-  return {c.op("rms_norm", c.inputs(), {{"axis", c.integer("axis", -1)}, {"epsilon", c.real("epsilon", 1e-5)}})};
+  return {c.op("rms_norm", c.inputs(),
+               {{"axis", c.integer("axis", -1)}, {"epsilon", c.real("epsilon", 1e-5)}})};
 }
 
 Values lrn(Context& c) {
-  return {c.op("lrn", {c.in(0)}, {{"alpha", c.real("alpha", 1e-4)}, {"beta", c.real("beta", 0.75)}, {"bias", c.real("bias", 1)}, {"size", c.integer("size", 0)}})};
+  return {c.op("lrn", {c.in(0)},
+               {{"alpha", c.real("alpha", 1e-4)},
+                {"beta", c.real("beta", 0.75)},
+                {"bias", c.real("bias", 1)},
+                {"size", c.integer("size", 0)}})};
 }
 
-Values lp_norm(Context& c) { return {c.op("lp_norm", {c.in(0)}, {{"axis", c.integer("axis", -1)}, {"p", c.integer("p", 2)}})}; }
+Values lp_norm(Context& c) {
+  return {c.op("lp_norm", {c.in(0)}, {{"axis", c.integer("axis", -1)}, {"p", c.integer("p", 2)}})};
+}
 
 // Version 1 averages over batch and plane, and over channels when across_channels is set.
-Values mean_variance_norm(Context& c) { return {c.op("mean_variance_norm", {c.in(0)}, {{"axes", c.integers("axes", {0, 2, 3})}})}; }
+Values mean_variance_norm(Context& c) {
+  return {c.op("mean_variance_norm", {c.in(0)}, {{"axes", c.integers("axes", {0, 2, 3})}})};
+}
 
 // ---- recurrent --------------------------------------------------------------------------------
 
 Values recurrent(Context& c) {
   Attrs attrs{{"direction", c.text("direction", "forward")}};
-  if (*attrs.get<std::string>("direction") == "foward") attrs.set("direction", "forward");  // as the first schema of GRU spells it
+  if (*attrs.get<std::string>("direction") == "foward")
+    attrs.set("direction", "forward");  // as the first schema of GRU spells it
   const bool has_size = c.has_attr("hidden_size");
-  const auto hidden = has_size ? std::optional(c.integer("hidden_size", 0)) : c.ndim(c.in(2)) == 3 ? c.in(2)->type().dim(2).known() : std::nullopt;
+  const auto hidden = has_size               ? std::optional(c.integer("hidden_size", 0))
+                      : c.ndim(c.in(2)) == 3 ? c.in(2)->type().dim(2).known()
+                                             : std::nullopt;
   if (!hidden) return c.fail(unsupported("hidden_size must be given or known from R"));
   attrs.set("hidden_size", *hidden);
   for (const char* list : {"activation_alpha", "activation_beta"}) attrs.set(list, c.reals(list));
@@ -195,7 +236,8 @@ Values recurrent(Context& c) {
 // Inference makes Dropout the identity with a mask of ones.
 Values no_dropout(Context& c) {
   Values outputs = {c.in(0)};
-  if (c.wants(1)) outputs.push_back(c.full(c.shape(c.in(0)), 1, c.version() < 10 ? c.dtype(0) : DType::boolean));
+  if (c.wants(1))
+    outputs.push_back(c.full(c.shape(c.in(0)), 1, c.version() < 10 ? c.dtype(0) : DType::boolean));
   return outputs;
 }
 
@@ -205,10 +247,14 @@ Values dropout(Context& c) {
   if (c.version() < 12) {
     const double ratio = c.real("ratio", 0.5);
     if (c.version() >= 7 || c.flag("is_test", false)) return no_dropout(c);
-    return c.all("dropout", {c.in(0), c.number(ratio, c.in(0)), c.constant(Tensor::full(DType::boolean, {}, 1))}, {{"seed", seed}});
+    return c.all(
+        "dropout",
+        {c.in(0), c.number(ratio, c.in(0)), c.constant(Tensor::full(DType::boolean, {}, 1))},
+        {{"seed", seed}});
   }
   const auto training = c.known(c.in(2));
-  if (!c.has(2) || (training && training->count() == 1 && integer_element(*training, 0) == 0)) return no_dropout(c);
+  if (!c.has(2) || (training && training->count() == 1 && integer_element(*training, 0) == 0))
+    return no_dropout(c);
   return c.all("dropout", c.inputs(), {{"seed", seed}});
 }
 
@@ -228,7 +274,8 @@ Values col2im(Context& c) {
 }  // namespace
 
 void add_nn_rows(Rows& rows) {
-  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {}, Attrs attrs = {}, int first = 1) {
+  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {},
+                       Attrs attrs = {}, int first = 1) {
     rows.push_back({"", op, convert, page, std::move(attrs), first});
   };
   add("Conv", conv);
@@ -246,7 +293,8 @@ void add_nn_rows(Rows& rows) {
   add("BatchNormalization", batch_norm);
   add("InstanceNormalization", instance_norm);
   add("GroupNormalization", group_norm, {}, {}, 18);
-  add("LayerNormalization", layer_norm);  // the first version is 17; earlier ones come from com.microsoft under this domain
+  add("LayerNormalization", layer_norm);  // the first version is 17; earlier ones come from
+                                          // com.microsoft under this domain
   add("RMSNormalization", rms_norm, {}, {}, 23);
   add("LRN", lrn);
   add("LpNormalization", lp_norm);

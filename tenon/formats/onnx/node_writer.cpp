@@ -12,7 +12,9 @@ const Attr* NodeWriter::attr(std::string_view name) const {
   return spec && !spec->fallback.empty() ? &spec->fallback.front() : nullptr;
 }
 
-std::string NodeWriter::input(int i) const { return node_.input(i) ? model_.name_of(node_.input(i)) : std::string(); }
+std::string NodeWriter::input(int i) const {
+  return node_.input(i) ? model_.name_of(node_.input(i)) : std::string();
+}
 
 std::string NodeWriter::output(int i) const {
   if (i >= static_cast<int>(node_.outputs().size())) return {};
@@ -25,17 +27,22 @@ std::vector<std::string> NodeWriter::inputs() const {
   return names;
 }
 
-// Results that nobody uses are left out at the end, so that operators with optional outputs stay small.
+// Results that nobody uses are left out at the end, so that operators with optional outputs stay
+// small.
 std::vector<std::string> NodeWriter::outputs() const {
   const auto& graph_outputs = node_.graph()->outputs();
-  const auto is_used = [&](const Value* v) { return !v->uses().empty() || std::find(graph_outputs.begin(), graph_outputs.end(), v) != graph_outputs.end(); };
+  const auto is_used = [&](const Value* v) {
+    return !v->uses().empty() ||
+           std::find(graph_outputs.begin(), graph_outputs.end(), v) != graph_outputs.end();
+  };
   std::vector<std::string> names;
   for (const Value* v : node_.outputs()) names.push_back(model_.name_of(v));
   while (names.size() > 1 && !is_used(node_.outputs()[names.size() - 1])) names.pop_back();
   return names;
 }
 
-void NodeWriter::emit(std::string_view op_type, const std::vector<std::string>& in, const std::vector<std::string>& out,
+void NodeWriter::emit(std::string_view op_type, const std::vector<std::string>& in,
+                      const std::vector<std::string>& out,
                       const std::vector<WireWriter>& attributes, std::string_view domain) {
   WireWriter n;
   std::size_t used = in.size();
@@ -60,18 +67,42 @@ WireWriter NodeWriter::attribute(std::string_view name, const Attr& value) {
   w.text(1, name);
   const auto typed = [&](AttributeType t) { w.integer(20, static_cast<int>(t)); };
   switch (value.kind()) {
-    case Attr::Kind::boolean: w.integer(3, *value.get<bool>()); typed(AttributeType::integer); break;
-    case Attr::Kind::integer: w.integer(3, *value.get<std::int64_t>()); typed(AttributeType::integer); break;
-    case Attr::Kind::real: w.real(2, static_cast<float>(*value.get<double>())); typed(AttributeType::real); break;
-    case Attr::Kind::text: w.text(4, *value.get<std::string>()); typed(AttributeType::text); break;
-    case Attr::Kind::integers: w.integers(8, *value.get<Attr::Integers>()); typed(AttributeType::integers); break;
-    case Attr::Kind::reals: w.reals(7, *value.get<Attr::Reals>()); typed(AttributeType::reals); break;
+    case Attr::Kind::boolean:
+      w.integer(3, *value.get<bool>());
+      typed(AttributeType::integer);
+      break;
+    case Attr::Kind::integer:
+      w.integer(3, *value.get<std::int64_t>());
+      typed(AttributeType::integer);
+      break;
+    case Attr::Kind::real:
+      w.real(2, static_cast<float>(*value.get<double>()));
+      typed(AttributeType::real);
+      break;
+    case Attr::Kind::text:
+      w.text(4, *value.get<std::string>());
+      typed(AttributeType::text);
+      break;
+    case Attr::Kind::integers:
+      w.integers(8, *value.get<Attr::Integers>());
+      typed(AttributeType::integers);
+      break;
+    case Attr::Kind::reals:
+      w.reals(7, *value.get<Attr::Reals>());
+      typed(AttributeType::reals);
+      break;
     case Attr::Kind::texts:
       for (const auto& s : *value.get<Attr::Texts>()) w.text(9, s);
       typed(AttributeType::texts);
       break;
-    case Attr::Kind::dtype: w.integer(3, onnx_dtype(*value.get<DType>())); typed(AttributeType::integer); break;
-    case Attr::Kind::tensor: w.message(5, tensor_proto(*value.get<Tensor>(), {})); typed(AttributeType::tensor); break;
+    case Attr::Kind::dtype:
+      w.integer(3, onnx_dtype(*value.get<DType>()));
+      typed(AttributeType::integer);
+      break;
+    case Attr::Kind::tensor:
+      w.message(5, tensor_proto(*value.get<Tensor>(), {}));
+      typed(AttributeType::tensor);
+      break;
   }
   return w;
 }
@@ -92,8 +123,10 @@ void NodeWriter::translate(const WriteRow& row) {
   for (const AttrSpec& spec : node_.op().attrs) {
     const Attr* a = attr(spec.name);
     if (!a || is_empty_list(*a)) continue;
-    const auto renamed = std::find_if(row.renames.begin(), row.renames.end(), [&](const auto& r) { return r.first == spec.name; });
-    const std::string_view name = renamed == row.renames.end() ? std::string_view(spec.name) : renamed->second;
+    const auto renamed = std::find_if(row.renames.begin(), row.renames.end(),
+                                      [&](const auto& r) { return r.first == spec.name; });
+    const std::string_view name =
+        renamed == row.renames.end() ? std::string_view(spec.name) : renamed->second;
     if (!name.empty()) attributes.push_back(attribute(name, *a));
   }
   emit(row.op_type, inputs(), outputs(), attributes, row.domain);

@@ -28,24 +28,37 @@ struct Table {
     add_training_rows(rows);
     add_contrib_rows(rows);
     for (const Row& row : rows)
-      TENON_CHECK(by_name.emplace(std::pair(row.domain, row.op_type), &row).second, "two rows convert {}", row.op_type);
+      TENON_CHECK(by_name.emplace(std::pair(row.domain, row.op_type), &row).second,
+                  "two rows convert {}", row.op_type);
   }
 };
 
-// How many leading inputs an operator cannot do without, over all of its versions; one for those not listed.
+// How many leading inputs an operator cannot do without, over all of its versions; one for those
+// not listed.
 struct Needs {
   int count;
   std::string_view op_types;  // each between blanks
 };
 constexpr Needs kNeeds[] = {
-    {0, " Constant ConstantFill Optional OptionalHasElement OptionalGetElement RandomNormal RandomUniform SequenceEmpty Loop Scan Gradient "},
-    {2, " Add AffineGrid And BitShift BitwiseAnd BitwiseOr BitwiseXor CastLike CausalConvWithState CenterCropPad Compress Conv ConvInteger ConvTranspose CumProd "
-        "CumSum DequantizeLinear Div Equal Expand Gather GatherElements GatherND Gemm Greater GreaterOrEqual GridSample LayerNormalization Less LessOrEqual MatMul "
-        "MatMulInteger MaxRoiPool MaxUnpool Mod Mul NegativeLogLikelihoodLoss NonMaxSuppression Or PRelu Pow QuantizeLinear RMSNormalization ReverseSequence STFT "
-        "SequenceAt SequenceInsert SoftmaxCrossEntropyLoss StringConcat Sub TensorScatter Tile Xor ArrayFeatureExtractor FusedMatMul TransposeMatMul FusedConv "
-        "FusedGemm BiasGelu BiasSplitGelu SimplifiedLayerNormalization NhwcConv NhwcFusedConv ExpandDims QLinearWhere QLinearConv "},
-    {3, " Col2Im DeformConv GRU GroupNormalization InstanceNormalization LSTM LinearAttention OneHot RNN RoiAlign Scatter ScatterElements ScatterND Where "
-        "FlexAttention Adagrad Adam Momentum BiasAdd SkipLayerNormalization SkipSimplifiedLayerNormalization GroupNorm QLinearConcat DynamicQuantizeMatMul MatMulNBits "},
+    {0,
+     " Constant ConstantFill Optional OptionalHasElement OptionalGetElement RandomNormal "
+     "RandomUniform SequenceEmpty Loop Scan Gradient "},
+    {2,
+     " Add AffineGrid And BitShift BitwiseAnd BitwiseOr BitwiseXor CastLike CausalConvWithState "
+     "CenterCropPad Compress Conv ConvInteger ConvTranspose CumProd "
+     "CumSum DequantizeLinear Div Equal Expand Gather GatherElements GatherND Gemm Greater "
+     "GreaterOrEqual GridSample LayerNormalization Less LessOrEqual MatMul "
+     "MatMulInteger MaxRoiPool MaxUnpool Mod Mul NegativeLogLikelihoodLoss NonMaxSuppression Or "
+     "PRelu Pow QuantizeLinear RMSNormalization ReverseSequence STFT "
+     "SequenceAt SequenceInsert SoftmaxCrossEntropyLoss StringConcat Sub TensorScatter Tile Xor "
+     "ArrayFeatureExtractor FusedMatMul TransposeMatMul FusedConv "
+     "FusedGemm BiasGelu BiasSplitGelu SimplifiedLayerNormalization NhwcConv NhwcFusedConv "
+     "ExpandDims QLinearWhere QLinearConv "},
+    {3,
+     " Col2Im DeformConv GRU GroupNormalization InstanceNormalization LSTM LinearAttention OneHot "
+     "RNN RoiAlign Scatter ScatterElements ScatterND Where "
+     "FlexAttention Adagrad Adam Momentum BiasAdd SkipLayerNormalization "
+     "SkipSimplifiedLayerNormalization GroupNorm QLinearConcat DynamicQuantizeMatMul MatMulNBits "},
     {4, " MatMulIntegerToFloat "},
     {5, " BatchNormalization MelWeightMatrix QAttention "},
     {6, " QGemm "},

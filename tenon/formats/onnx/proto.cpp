@@ -48,8 +48,10 @@ Status append_pair(std::string_view bytes, TextPairs& out) {
   std::string_view key, value;
   WireReader r(bytes, "StringStringEntryProto");
   while (TENON_TRY(r.next())) {
-    if (r.field() == 1) key = TENON_TRY(r.text());
-    else if (r.field() == 2) value = TENON_TRY(r.text());
+    if (r.field() == 1)
+      key = TENON_TRY(r.text());
+    else if (r.field() == 2)
+      value = TENON_TRY(r.text());
   }
   out.emplace_back(key, value);
   return {};
@@ -62,20 +64,30 @@ Result<AttributeProto> parse_attribute(std::string_view bytes, int depth, Budget
   a.bytes = bytes;
   WireReader r(bytes, "AttributeProto");
   // Files of IR version 1 have no `type` field: the payload's own field tells it.
-  constexpr std::array<std::uint8_t, 16> kind_of_field = {0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0, 13, 14};
+  constexpr std::array<std::uint8_t, 16> kind_of_field = {0, 0, 1, 2,  3, 4, 5,  6,
+                                                          7, 8, 9, 10, 0, 0, 13, 14};
   AttributeType seen = AttributeType::undefined;
   while (TENON_TRY(r.next())) {
     const int f = r.field();
-    if (f == 1) a.name = TENON_TRY(r.text());
-    else if (f == 20) a.type = static_cast<AttributeType>(TENON_TRY(r.integer()) & 0xff);
-    else if (f == 21) a.reference = TENON_TRY(r.text());
-    else if (f == 6 || f == 11) a.graphs.push_back(std::make_unique<GraphProto>(TENON_TRY(parse_graph(TENON_TRY(r.text()), depth + 1, budget))));
-    if (f == 22) seen = AttributeType::sparse_tensor;
-    else if (f == 23) seen = AttributeType::sparse_tensors;
-    else if (f >= 2 && f < 16 && f != 12 && f != 13) seen = static_cast<AttributeType>(kind_of_field[static_cast<std::size_t>(f)]);
+    if (f == 1)
+      a.name = TENON_TRY(r.text());
+    else if (f == 20)
+      a.type = static_cast<AttributeType>(TENON_TRY(r.integer()) & 0xff);
+    else if (f == 21)
+      a.reference = TENON_TRY(r.text());
+    else if (f == 6 || f == 11)
+      a.graphs.push_back(std::make_unique<GraphProto>(
+          TENON_TRY(parse_graph(TENON_TRY(r.text()), depth + 1, budget))));
+    if (f == 22)
+      seen = AttributeType::sparse_tensor;
+    else if (f == 23)
+      seen = AttributeType::sparse_tensors;
+    else if (f >= 2 && f < 16 && f != 12 && f != 13)
+      seen = static_cast<AttributeType>(kind_of_field[static_cast<std::size_t>(f)]);
   }
   if (a.type == AttributeType::undefined) a.type = seen;
-  if (static_cast<int>(a.type) > static_cast<int>(AttributeType::types)) return invalid("attribute {} has the unknown type {}", a.name, static_cast<int>(a.type));
+  if (static_cast<int>(a.type) > static_cast<int>(AttributeType::types))
+    return invalid("attribute {} has the unknown type {}", a.name, static_cast<int>(a.type));
   return a;
 }
 
@@ -88,7 +100,9 @@ Result<NodeProto> parse_node(std::string_view bytes, int depth, Budget& budget) 
       case 2: n.outputs.push_back(TENON_TRY(r.text())); break;
       case 3: n.name = TENON_TRY(r.text()); break;
       case 4: n.op_type = TENON_TRY(r.text()); break;
-      case 5: n.attributes.push_back(TENON_TRY(parse_attribute(TENON_TRY(r.text()), depth, budget))); break;
+      case 5:
+        n.attributes.push_back(TENON_TRY(parse_attribute(TENON_TRY(r.text()), depth, budget)));
+        break;
       case 7: n.domain = TENON_TRY(r.text()); break;
       case 8: n.overload = TENON_TRY(r.text()); break;
       case 9: TENON_TRY(append_pair(TENON_TRY(r.text()), n.metadata)); break;
@@ -102,31 +116,41 @@ Result<ValueInfoProto> parse_value_info(std::string_view bytes) {
   ValueInfoProto v;
   WireReader r(bytes, "ValueInfoProto");
   while (TENON_TRY(r.next())) {
-    if (r.field() == 1) v.name = TENON_TRY(r.text());
-    else if (r.field() == 2) v.type = TENON_TRY(r.text());
+    if (r.field() == 1)
+      v.name = TENON_TRY(r.text());
+    else if (r.field() == 2)
+      v.type = TENON_TRY(r.text());
   }
   return v;
 }
 
 Result<GraphProto> parse_graph(std::string_view bytes, int depth, Budget& budget) {
-  if (depth > kMaxDepth) return invalid("graphs are nested more than {} deep", kMaxDepth).with_help("flatten the If and Loop nodes of the model");
+  if (depth > kMaxDepth)
+    return invalid("graphs are nested more than {} deep", kMaxDepth)
+        .with_help("flatten the If and Loop nodes of the model");
   GraphProto g;
   WireReader r(bytes, "GraphProto");
   while (TENON_TRY(r.next())) switch (r.field()) {
       case 1: {
         auto node = parse_node(TENON_TRY(r.text()), depth, budget);
         // Only the outermost graph is named: a chain of places would say nothing more.
-        if (!node.ok() && depth == 0) return std::move(node).error().at(fmt::format("node #{}", g.nodes.size()));
+        if (!node.ok() && depth == 0)
+          return std::move(node).error().at(fmt::format("node #{}", g.nodes.size()));
         g.nodes.push_back(TENON_TRY(std::move(node)));
         g.nodes.back().index = static_cast<int>(g.nodes.size()) - 1;
         break;
       }
       case 2: g.name = TENON_TRY(r.text()); break;
-      case 5: g.initializers.push_back(TENON_TRY_AT(fmt::format("initializer #{}", g.initializers.size()), parse_tensor(TENON_TRY(r.text())))); break;
+      case 5:
+        g.initializers.push_back(TENON_TRY_AT(fmt::format("initializer #{}", g.initializers.size()),
+                                              parse_tensor(TENON_TRY(r.text()))));
+        break;
       case 11: g.inputs.push_back(TENON_TRY(parse_value_info(TENON_TRY(r.text())))); break;
       case 12: g.outputs.push_back(TENON_TRY(parse_value_info(TENON_TRY(r.text())))); break;
       case 13: g.value_infos.push_back(TENON_TRY(parse_value_info(TENON_TRY(r.text())))); break;
-      case 15: g.sparse_initializers.push_back(TENON_TRY(parse_sparse_tensor(TENON_TRY(r.text())))); break;
+      case 15:
+        g.sparse_initializers.push_back(TENON_TRY(parse_sparse_tensor(TENON_TRY(r.text()))));
+        break;
       default: break;
     }
   return g;
@@ -136,8 +160,10 @@ Result<OpsetImport> parse_opset(std::string_view bytes) {
   OpsetImport o;
   WireReader r(bytes, "OperatorSetIdProto");
   while (TENON_TRY(r.next())) {
-    if (r.field() == 1) o.domain = TENON_TRY(r.text());
-    else if (r.field() == 2) o.version = TENON_TRY(r.integer());
+    if (r.field() == 1)
+      o.domain = TENON_TRY(r.text());
+    else if (r.field() == 2)
+      o.version = TENON_TRY(r.integer());
   }
   if (o.domain == "ai.onnx") o.domain = {};
   return o;
@@ -158,7 +184,9 @@ Result<FunctionProto> parse_function(std::string_view bytes, Budget& budget) {
       }
       case 9: f.opsets.push_back(TENON_TRY(parse_opset(TENON_TRY(r.text())))); break;
       case 10: f.domain = TENON_TRY(r.text()); break;
-      case 11: f.default_attributes.push_back(TENON_TRY(parse_attribute(TENON_TRY(r.text()), 1, budget))); break;
+      case 11:
+        f.default_attributes.push_back(TENON_TRY(parse_attribute(TENON_TRY(r.text()), 1, budget)));
+        break;
       case 13: f.overload = TENON_TRY(r.text()); break;
       default: break;
     }
@@ -184,7 +212,10 @@ Result<ModelProto> parse_model(std::string_view bytes) {
         break;
       case 8: m.opsets.push_back(TENON_TRY(parse_opset(TENON_TRY(r.text())))); break;
       case 14: TENON_TRY(append_pair(TENON_TRY(r.text()), m.metadata)); break;
-      case 25: m.functions.push_back(TENON_TRY_AT(fmt::format("function #{}", m.functions.size()), parse_function(TENON_TRY(r.text()), budget))); break;
+      case 25:
+        m.functions.push_back(TENON_TRY_AT(fmt::format("function #{}", m.functions.size()),
+                                           parse_function(TENON_TRY(r.text()), budget)));
+        break;
       default: break;
     }
   return m;
@@ -246,7 +277,8 @@ Result<std::vector<TensorProto>> tensors_of(const AttributeProto& a) {
   std::vector<TensorProto> out;
   WireReader r(a.bytes, "AttributeProto");
   while (TENON_TRY(r.next()))
-    if (r.field() == 5 || r.field() == 10) out.push_back(TENON_TRY(parse_tensor(TENON_TRY(r.text()))));
+    if (r.field() == 5 || r.field() == 10)
+      out.push_back(TENON_TRY(parse_tensor(TENON_TRY(r.text()))));
   return out;
 }
 
@@ -254,7 +286,8 @@ Result<std::vector<SparseTensorProto>> sparse_tensors_of(const AttributeProto& a
   std::vector<SparseTensorProto> out;
   WireReader r(a.bytes, "AttributeProto");
   while (TENON_TRY(r.next()))
-    if (r.field() == 22 || r.field() == 23) out.push_back(TENON_TRY(parse_sparse_tensor(TENON_TRY(r.text()))));
+    if (r.field() == 22 || r.field() == 23)
+      out.push_back(TENON_TRY(parse_sparse_tensor(TENON_TRY(r.text()))));
   return out;
 }
 
@@ -267,8 +300,10 @@ Result<std::string_view> type_of(const AttributeProto& a) {
 }
 
 std::string_view name(AttributeType type) {
-  constexpr std::array<std::string_view, 15> names = {"undefined", "float", "int", "string", "tensor", "graph", "floats", "ints",
-                                                      "strings", "tensors", "graphs", "sparse tensor", "sparse tensors", "type", "types"};
+  constexpr std::array<std::string_view, 15> names = {
+      "undefined",      "float", "int",     "string",  "tensor", "graph",
+      "floats",         "ints",  "strings", "tensors", "graphs", "sparse tensor",
+      "sparse tensors", "type",  "types"};
   return names[static_cast<std::size_t>(type)];
 }
 
@@ -276,17 +311,21 @@ namespace {
 
 // Position is the number that TensorProto.DataType gives the type.
 constexpr std::array<DType, 27> kDTypes = {
-    DType::undefined, DType::f32, DType::u8, DType::i8, DType::u16, DType::i16, DType::i32, DType::i64, DType::string,
-    DType::boolean, DType::f16, DType::f64, DType::u32, DType::u64, DType::c64, DType::c128, DType::bf16,
-    DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::u4, DType::i4, DType::f4e2m1,
-    DType::f8e8m0, DType::u2, DType::i2};
+    DType::undefined,  DType::f32,  DType::u8,       DType::i8,         DType::u16,
+    DType::i16,        DType::i32,  DType::i64,      DType::string,     DType::boolean,
+    DType::f16,        DType::f64,  DType::u32,      DType::u64,        DType::c64,
+    DType::c128,       DType::bf16, DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2,
+    DType::f8e5m2fnuz, DType::u4,   DType::i4,       DType::f4e2m1,     DType::f8e8m0,
+    DType::u2,         DType::i2};
 
 // "batch", "2*seq + 1", or any other text as one symbol. Long texts are not read as expressions: a
 // hostile product of sums would expand without bound.
 Dim dim_named(std::string_view text) {
   constexpr std::size_t kLongestExpression = 80;
-  if (text.size() > kLongestExpression) text = text.substr(0, 4 * kLongestExpression);
-  else if (auto parsed = Dim::parse(text); parsed.ok() && !parsed->is_constant()) return *parsed;
+  if (text.size() > kLongestExpression)
+    text = text.substr(0, 4 * kLongestExpression);
+  else if (auto parsed = Dim::parse(text); parsed.ok() && !parsed->is_constant())
+    return *parsed;
   std::string symbol;
   for (char c : text) symbol += std::isalnum(static_cast<unsigned char>(c)) || c == '_' ? c : '_';
   if (std::isdigit(static_cast<unsigned char>(symbol.front()))) symbol.insert(0, "_");
@@ -298,8 +337,10 @@ Result<Dim> parse_dim(std::string_view bytes, std::string_view stem, std::size_t
   std::string_view parameter;
   WireReader r(bytes, "TensorShapeProto.Dimension");
   while (TENON_TRY(r.next())) {
-    if (r.field() == 1) value = TENON_TRY(r.integer());
-    else if (r.field() == 2) parameter = TENON_TRY(r.text());
+    if (r.field() == 1)
+      value = TENON_TRY(r.integer());
+    else if (r.field() == 2)
+      parameter = TENON_TRY(r.text());
   }
   if (value && *value >= 0) return Dim(*value);
   if (!parameter.empty() && parameter != "?") return dim_named(parameter);
@@ -310,7 +351,8 @@ Result<Shape> parse_shape(std::string_view bytes, std::string_view stem) {
   Shape shape;
   WireReader r(bytes, "TensorShapeProto");
   while (TENON_TRY(r.next()))
-    if (r.field() == 1) shape.push_back(TENON_TRY(parse_dim(TENON_TRY(r.text()), stem, shape.size())));
+    if (r.field() == 1)
+      shape.push_back(TENON_TRY(parse_dim(TENON_TRY(r.text()), stem, shape.size())));
   return shape;
 }
 
@@ -319,8 +361,10 @@ Result<Type> parse_tensor_type(std::string_view bytes, std::string_view stem) {
   std::optional<Shape> shape;
   WireReader r(bytes, "TypeProto.Tensor");
   while (TENON_TRY(r.next())) {
-    if (r.field() == 1) number = TENON_TRY(r.integer());
-    else if (r.field() == 2) shape = TENON_TRY(parse_shape(TENON_TRY(r.text()), stem));
+    if (r.field() == 1)
+      number = TENON_TRY(r.integer());
+    else if (r.field() == 2)
+      shape = TENON_TRY(parse_shape(TENON_TRY(r.text()), stem));
   }
   const auto dtype = dtype_of_onnx(number);
   if (!dtype) return invalid("the element type of {} is the unknown number {}", stem, number);
@@ -334,8 +378,12 @@ Result<Type> parse_type(std::string_view bytes, std::string_view stem, int depth
   while (TENON_TRY(r.next())) {
     if (r.field() == 6) continue;  // denotation
     const std::string_view inner = TENON_TRY(r.text());
-    if (r.field() == 1) { type = TENON_TRY(parse_tensor_type(inner, stem)); continue; }
-    if (r.field() != 4 && r.field() != 9) return unsupported("the type of {} is a map or sparse tensor", stem);
+    if (r.field() == 1) {
+      type = TENON_TRY(parse_tensor_type(inner, stem));
+      continue;
+    }
+    if (r.field() != 4 && r.field() != 9)
+      return unsupported("the type of {} is a map or sparse tensor", stem);
     std::string_view element;
     WireReader e(inner, "TypeProto.Sequence");
     while (TENON_TRY(e.next()))
@@ -360,6 +408,8 @@ int onnx_dtype(DType dtype) {
   return 0;
 }
 
-Result<Type> parse_type(std::string_view bytes, std::string_view stem) { return parse_type(bytes, stem, 0); }
+Result<Type> parse_type(std::string_view bytes, std::string_view stem) {
+  return parse_type(bytes, stem, 0);
+}
 
 }  // namespace tenon::onnx

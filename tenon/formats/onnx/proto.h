@@ -41,15 +41,28 @@ struct GraphProto;
 
 /// Kinds of attributes as AttributeProto.type numbers them.
 enum class AttributeType : std::uint8_t {
-  undefined = 0, real = 1, integer = 2, text = 3, tensor = 4, graph = 5, reals = 6, integers = 7, texts = 8,
-  tensors = 9, graphs = 10, sparse_tensor = 11, sparse_tensors = 12, type = 13, types = 14
+  undefined = 0,
+  real = 1,
+  integer = 2,
+  text = 3,
+  tensor = 4,
+  graph = 5,
+  reals = 6,
+  integers = 7,
+  texts = 8,
+  tensors = 9,
+  graphs = 10,
+  sparse_tensor = 11,
+  sparse_tensors = 12,
+  type = 13,
+  types = 14
 };
 std::string_view name(AttributeType type);
 
 struct AttributeProto {
   std::string_view bytes, name;
   AttributeType type = AttributeType::undefined;
-  std::string_view reference;                      // ref_attr_name: the function's attribute of that name
+  std::string_view reference;  // ref_attr_name: the function's attribute of that name
   std::vector<std::unique_ptr<GraphProto>> graphs;  // of `graph` and `graphs`, read at once
 };
 
@@ -96,7 +109,8 @@ struct ModelProto {
   TextPairs metadata;
 };
 
-/// Walks a whole model. Invalid: truncated or malformed messages, subgraphs nested too deep, too many nodes.
+/// Walks a whole model. Invalid: truncated or malformed messages, subgraphs nested too deep, too
+/// many nodes.
 Result<ModelProto> parse_model(std::string_view bytes);
 Result<TensorProto> parse_tensor(std::string_view bytes);
 Result<SparseTensorProto> parse_sparse_tensor(std::string_view bytes);

@@ -1,4 +1,5 @@
-// Random numbers: the seed attribute goes over; without one a fixed seed of the node's position counts.
+// Random numbers: the seed attribute goes over; without one a fixed seed of the node's position
+// counts.
 #include "tenon/formats/onnx/context_internal.h"
 
 namespace tenon::onnx {
@@ -39,13 +40,17 @@ Values bernoulli(Context& c) {
 }
 
 Values multinomial(Context& c) {
-  return {c.op("multinomial", {c.in(0)}, {{"seed", seed_of(c)}, {"sample_size", c.integer("sample_size", 1)}, {"dtype", c.element_type("dtype", DType::i32)}})};
+  return {c.op("multinomial", {c.in(0)},
+               {{"seed", seed_of(c)},
+                {"sample_size", c.integer("sample_size", 1)},
+                {"dtype", c.element_type("dtype", DType::i32)}})};
 }
 
 }  // namespace
 
 void add_random_rows(Rows& rows) {
-  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page, int first = 1) { rows.push_back({"", op, convert, page, {}, first}); };
+  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page,
+                       int first = 1) { rows.push_back({"", op, convert, page, {}, first}); };
   add("RandomNormal", random, "random_normal");
   add("RandomUniform", random, "random_uniform");
   add("RandomNormalLike", random_like, "random_normal_like");

@@ -5,8 +5,9 @@
 
 namespace tenon::onnx {
 
-Result<Imported> read_bytes(std::string_view bytes, std::shared_ptr<const void> owner, std::string_view name,
-                            const std::filesystem::path& folder, const ReadOptions& options) {
+Result<Imported> read_bytes(std::string_view bytes, std::shared_ptr<const void> owner,
+                            std::string_view name, const std::filesystem::path& folder,
+                            const ReadOptions& options) {
   const ModelProto model = TENON_TRY_AT(name, parse_model(bytes));
   DataFiles files(std::move(owner), folder);
   return Importer(model, files, options, std::string(name)).run();

@@ -37,25 +37,27 @@ struct Imported {
   std::unique_ptr<Graph> graph;
   std::map<std::string, std::int64_t> opsets;  // by domain; "" is the default one
   std::int64_t ir_version = 0;
-  std::string producer;                        // "pytorch 2.15.0"
+  std::string producer;  // "pytorch 2.15.0"
   std::vector<std::string> warnings;
-  std::vector<std::string> data_files;         // external data, relative to the model
+  std::vector<std::string> data_files;  // external data, relative to the model
   std::optional<BakedBatch> baked_batch;
 };
 
 /// Reads a model file. Weights stay in the mapped file (or its external data files) wherever their
-/// alignment allows. Every problem of the file is in the error: the first, and the rest in `others`.
-/// not_found or io: the file; invalid: a malformed or contradictory model; unsupported: operators,
-/// operator versions or attributes that have no meaning here.
+/// alignment allows. Every problem of the file is in the error: the first, and the rest in
+/// `others`. not_found or io: the file; invalid: a malformed or contradictory model; unsupported:
+/// operators, operator versions or attributes that have no meaning here.
 Result<Imported> read(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// The same from bytes in memory. `owner` keeps them alive for tensors that borrow them (nullptr:
 /// copy); `name` stands in errors; external data lies below `folder` (empty: refused).
-Result<Imported> read_bytes(std::string_view bytes, std::shared_ptr<const void> owner, std::string_view name,
-                            const std::filesystem::path& folder = {}, const ReadOptions& options = {});
+Result<Imported> read_bytes(std::string_view bytes, std::shared_ptr<const void> owner,
+                            std::string_view name, const std::filesystem::path& folder = {},
+                            const ReadOptions& options = {});
 
 /// A TensorProto, SequenceProto or OptionalProto file; `type` says which of them it is.
 Result<Datum> read_datum(const std::filesystem::path& path, const Type& type);
-Result<Datum> parse_datum(std::string_view bytes, std::shared_ptr<const void> owner, const Type& type);
+Result<Datum> parse_datum(std::string_view bytes, std::shared_ptr<const void> owner,
+                          const Type& type);
 
 }  // namespace tenon::onnx

@@ -12,7 +12,9 @@ namespace tenon::onnx {
 ///     body.output(body.c.op("neg", {x}), "y");
 struct HandRegion {
   HandRegion(Context& around, std::string name);
-  Value* input(std::string name, Type type) { return graph->add_input(std::move(name), std::move(type)); }
+  Value* input(std::string name, Type type) {
+    return graph->add_input(std::move(name), std::move(type));
+  }
   /// A value of the graph around, seen from inside; only after all inputs are added.
   Value* capture(Value* v) { return scope.capture(v); }
   void output(Value* v, std::string name) { graph->add_output(v, std::move(name)); }

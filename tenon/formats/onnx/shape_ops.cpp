@@ -14,7 +14,8 @@ Values constant(Context& c) {
   if (given("value_int")) return {c.integer_scalar(c.integer("value_int", 0))};
   if (given("value_ints")) return {c.ints(c.integers("value_ints"))};
   if (given("value_float")) return {c.number(c.real("value_float", 0), DType::f32)};
-  if (given("value_string")) return {c.constant(Tensor::scalar<std::string>(c.text("value_string", "")))};
+  if (given("value_string"))
+    return {c.constant(Tensor::scalar<std::string>(c.text("value_string", "")))};
   if (given("value_strings")) return {c.constant(Tensor::vector(c.texts("value_strings")))};
   if (!given("value_floats")) return c.fail(invalid("no attribute holds the value"));
   const auto reals = c.reals("value_floats");
@@ -23,9 +24,11 @@ Values constant(Context& c) {
 
 Values constant_of_shape(Context& c) {
   Tensor value = c.has_attr("value") ? c.tensor("value") : Tensor::full(DType::f32, {1}, 0);
-  if (value.defined() && value.count() != 1) return c.fail(invalid("attribute value holds {} elements, not one", value.count()));
+  if (value.defined() && value.count() != 1)
+    return c.fail(invalid("attribute value holds {} elements, not one", value.count()));
   if (!c.has(0)) return c.fail(invalid("the shape is absent"));
-  return {c.op("constant_of_shape", {c.importer().freed_target(c, c.in(0))}, {{"value", std::move(value)}})};
+  return {c.op("constant_of_shape", {c.importer().freed_target(c, c.in(0))},
+               {{"value", std::move(value)}})};
 }
 
 // Caffe2's form, in files of the first exporters.
@@ -33,8 +36,10 @@ Values constant_fill(Context& c) {
   const DType dtype = c.element_type("dtype", DType::f32);
   const auto extra = c.integers("extra_shape");
   Value* shape = nullptr;
-  if (c.has(0)) shape = c.flag("input_as_shape", false) ? c.in(0) : c.shape(c.in(0));
-  else shape = c.ints(c.integers("shape"));
+  if (c.has(0))
+    shape = c.flag("input_as_shape", false) ? c.in(0) : c.shape(c.in(0));
+  else
+    shape = c.ints(c.integers("shape"));
   c.ignore({"input_as_shape", "shape"});
   if (!extra.empty()) shape = c.concat({shape, c.ints(extra)}, 0);
   return {c.full(shape, c.real("value", 0), dtype)};
@@ -51,7 +56,9 @@ Values reshape(Context& c) {
   Value* shape = c.version() < 5 ? c.ints(c.integers("shape")) : c.in(1);
   if (!c.has(0) || !shape) return c.fail(invalid("data and shape are needed"));
   const bool allow_zero = c.flag("allowzero", false);
-  return {c.op("reshape", {c.in(0), allow_zero ? shape : c.importer().freed_reshape(c, c.in(0), shape)}, {{"allow_zero", allow_zero}})};
+  return {c.op("reshape",
+               {c.in(0), allow_zero ? shape : c.importer().freed_reshape(c, c.in(0), shape)},
+               {{"allow_zero", allow_zero}})};
 }
 
 Values expand(Context& c) {
@@ -59,7 +66,9 @@ Values expand(Context& c) {
   return {c.op("expand", {c.in(0), c.importer().freed_target(c, c.in(1))})};
 }
 
-Values flatten(Context& c) { return {c.op("flatten", {c.in(0)}, {{"axis", c.integer("axis", 1)}})}; }
+Values flatten(Context& c) {
+  return {c.op("flatten", {c.in(0)}, {{"axis", c.integer("axis", 1)}})};
+}
 
 // Squeeze and Unsqueeze: axes are an attribute before opset 13.
 Value* axes_of(Context& c) {
@@ -85,11 +94,17 @@ Values concat(Context& c) {
 Values split(Context& c) {
   const std::int64_t axis = c.integer("axis", 0);
   Value* sizes = nullptr;
-  if (c.has(1)) sizes = c.in(1);
-  else if (c.has_attr("split")) sizes = c.ints(c.integers("split"));
+  if (c.has(1))
+    sizes = c.in(1);
+  else if (c.has_attr("split"))
+    sizes = c.ints(c.integers("split"));
   const std::int64_t parts = c.integer("num_outputs", c.num_outputs());
-  if (!sizes && parts != c.num_outputs()) return c.fail(invalid("attribute num_outputs is {} but {} outputs are named", parts, c.num_outputs()));
-  return c.all("split", {c.in(0), sizes}, {{"axis", axis}, {"num_outputs", static_cast<std::int64_t>(c.num_outputs())}}, c.num_outputs());
+  if (!sizes && parts != c.num_outputs())
+    return c.fail(
+        invalid("attribute num_outputs is {} but {} outputs are named", parts, c.num_outputs()));
+  return c.all("split", {c.in(0), sizes},
+               {{"axis", axis}, {"num_outputs", static_cast<std::int64_t>(c.num_outputs())}},
+               c.num_outputs());
 }
 
 // Slice: starts and ends are attributes before opset 10.
@@ -99,7 +114,8 @@ Values slice(Context& c) {
   return {c.op("slice", {c.in(0), c.ints(c.integers("starts")), c.ints(c.integers("ends")), axes})};
 }
 
-// Pad: `paddings` in version 1, `pads` in 2, inputs since 11; reflect and edge exist throughout, wrap since 19.
+// Pad: `paddings` in version 1, `pads` in 2, inputs since 11; reflect and edge exist throughout,
+// wrap since 19.
 Values pad(Context& c) {
   Attrs attrs{{"mode", c.text("mode", "constant")}};
   if (c.version() >= 11) return {c.op("pad", c.inputs(), std::move(attrs))};
@@ -111,9 +127,11 @@ Values pad(Context& c) {
 Values tile(Context& c) {
   if (c.version() >= 6) return {c.op("tile", {c.in(0), c.in(1)})};
   const auto tiles = c.known_integers(c.in(1)), axis = c.known_integers(c.in(2));
-  if (!tiles || !axis || tiles->size() != 1 || axis->size() != 1) return c.fail(unsupported("tiles and axis must be constants"));
+  if (!tiles || !axis || tiles->size() != 1 || axis->size() != 1)
+    return c.fail(unsupported("tiles and axis must be constants"));
   std::vector<std::int64_t> repeats(static_cast<std::size_t>(c.ndim(c.in(0))), 1);
-  if ((*axis)[0] < 0 || (*axis)[0] >= static_cast<std::int64_t>(repeats.size())) return c.fail(invalid("axis {} lies outside", (*axis)[0]));
+  if ((*axis)[0] < 0 || (*axis)[0] >= static_cast<std::int64_t>(repeats.size()))
+    return c.fail(invalid("axis {} lies outside", (*axis)[0]));
   repeats[static_cast<std::size_t>((*axis)[0])] = (*tiles)[0];
   return {c.op("tile", {c.in(0), c.ints(repeats)})};
 }
@@ -145,7 +163,8 @@ Values center_crop_pad(Context& c) {
 }  // namespace
 
 void add_shape_rows(Rows& rows) {
-  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {}, Attrs attrs = {}, int first = 1) {
+  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {},
+                       Attrs attrs = {}, int first = 1) {
     rows.push_back({"", op, convert, page, std::move(attrs), first});
   };
   add("Constant", constant);

@@ -11,20 +11,28 @@ Values dft(Context& c) {
   return {c.op("dft", {c.in(0), c.in(1), axis}, std::move(attrs))};
 }
 
-Values stft(Context& c) { return {c.op("stft", c.inputs(), {{"onesided", c.flag("onesided", true)}})}; }
+Values stft(Context& c) {
+  return {c.op("stft", c.inputs(), {{"onesided", c.flag("onesided", true)}})};
+}
 
 Values window(Context& c) {
-  return {c.op(c.row().page, {c.in(0)}, {{"periodic", c.flag("periodic", true)}, {"dtype", c.element_type("output_datatype", DType::f32)}})};
+  return {c.op(c.row().page, {c.in(0)},
+               {{"periodic", c.flag("periodic", true)},
+                {"dtype", c.element_type("output_datatype", DType::f32)}})};
 }
 
 Values mel_weight_matrix(Context& c) {
-  return {c.op("mel_weight_matrix", c.inputs(), {{"dtype", c.element_type("output_datatype", DType::f32)}})};
+  return {c.op("mel_weight_matrix", c.inputs(),
+               {{"dtype", c.element_type("output_datatype", DType::f32)}})};
 }
 
 }  // namespace
 
 void add_signal_rows(Rows& rows) {
-  const auto add = [&](std::string_view op, Values (*convert)(Context&), std::string_view page = {}) { rows.push_back({"", op, convert, page, {}, 17}); };
+  const auto add = [&](std::string_view op, Values (*convert)(Context&),
+                       std::string_view page = {}) {
+    rows.push_back({"", op, convert, page, {}, 17});
+  };
   add("DFT", dft);
   add("STFT", stft);
   add("HannWindow", window, "hann_window");

@@ -20,7 +20,8 @@ class DataFiles {
  public:
   /// `owner` keeps the model's bytes alive for tensors that borrow them; without one they copy.
   /// External files lie below `folder`; an empty folder refuses them.
-  DataFiles(std::shared_ptr<const void> owner, std::filesystem::path folder) : owner_(std::move(owner)), folder_(std::move(folder)) {}
+  DataFiles(std::shared_ptr<const void> owner, std::filesystem::path folder)
+      : owner_(std::move(owner)), folder_(std::move(folder)) {}
   const std::shared_ptr<const void>& owner() const { return owner_; }
   /// Invalid: a path that leads out of the folder; not_found or io: the file cannot be opened.
   Result<std::shared_ptr<const MappedFile>> open(std::string_view location);
@@ -33,8 +34,8 @@ class DataFiles {
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> open_;
 };
 
-/// The tensor; invalid when type, dims and data disagree. Types under eight bits are unpacked to one
-/// element a byte.
+/// The tensor; invalid when type, dims and data disagree. Types under eight bits are unpacked to
+/// one element a byte.
 Result<Tensor> read_tensor(const TensorProto& t, DataFiles& files);
 /// The dense form of a sparse tensor (values at linear or coordinate indices, zero elsewhere).
 Result<Tensor> read_sparse_tensor(const SparseTensorProto& t, DataFiles& files);

@@ -18,7 +18,8 @@ bool take_varint(std::string_view& bytes, std::uint64_t& value) {
 }
 
 Error WireReader::bad(std::string_view what) const {
-  return invalid("{}: {}", name_, what).with_help("the file is truncated or no ONNX model; fetch it again");
+  return invalid("{}: {}", name_, what)
+      .with_help("the file is truncated or no ONNX model; fetch it again");
 }
 
 Result<bool> WireReader::next() {
@@ -31,22 +32,33 @@ Result<bool> WireReader::next() {
   switch (tag & 7) {
     case 0: {
       const std::string_view before = rest_;
-      if (!take_varint(rest_, varint_)) return bad(fmt::format("the integer of field {} is cut off", field_));
+      if (!take_varint(rest_, varint_))
+        return bad(fmt::format("the integer of field {} is cut off", field_));
       raw_ = before.substr(0, before.size() - rest_.size());
       type_ = WireType::varint;
       return true;
     }
-    case 1: size = 8; type_ = WireType::fixed64; break;
-    case 5: size = 4; type_ = WireType::fixed32; break;
+    case 1:
+      size = 8;
+      type_ = WireType::fixed64;
+      break;
+    case 5:
+      size = 4;
+      type_ = WireType::fixed32;
+      break;
     case 2: {
       std::uint64_t length = 0;
-      if (!take_varint(rest_, length)) return bad(fmt::format("the length of field {} is cut off", field_));
-      if (length > rest_.size()) return bad(fmt::format("field {} claims {} bytes but {} are left", field_, length, rest_.size()));
+      if (!take_varint(rest_, length))
+        return bad(fmt::format("the length of field {} is cut off", field_));
+      if (length > rest_.size())
+        return bad(
+            fmt::format("field {} claims {} bytes but {} are left", field_, length, rest_.size()));
       size = static_cast<std::size_t>(length);
       type_ = WireType::bytes;
       break;
     }
-    default: return bad(fmt::format("field {} has wire type {}, which ONNX never uses", field_, tag & 7));
+    default:
+      return bad(fmt::format("field {} has wire type {}, which ONNX never uses", field_, tag & 7));
   }
   if (size > rest_.size()) return bad(fmt::format("field {} is cut off", field_));
   raw_ = rest_.substr(0, size);

@@ -14,7 +14,8 @@ enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32
 /// Walks the fields of one message. Views point into the bytes given; nothing is allocated.
 ///
 ///     WireReader r(bytes, "NodeProto");
-///     while (TENON_TRY(r.next())) switch (r.field()) { case 1: name = TENON_TRY(r.text()); break; }
+///     while (TENON_TRY(r.next())) switch (r.field()) { case 1: name = TENON_TRY(r.text()); break;
+///     }
 class WireReader {
  public:
   WireReader(std::string_view message, std::string_view name) : rest_(message), name_(name) {}
@@ -26,7 +27,8 @@ class WireReader {
   Result<std::string_view> text() const;
   Result<std::int64_t> integer() const;
   Result<float> real() const;
-  /// The encoded bytes of the current field's payload, whatever its type: one element of a packed list.
+  /// The encoded bytes of the current field's payload, whatever its type: one element of a packed
+  /// list.
   std::string_view raw() const { return raw_; }
 
  private:

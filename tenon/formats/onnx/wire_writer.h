@@ -53,7 +53,9 @@ class WireWriter {
     for (; v >= 0x80; v >>= 7) out_ += static_cast<char>((v & 0x7f) | 0x80);
     out_ += static_cast<char>(v);
   }
-  void append(const void* data, std::size_t size) { out_.append(static_cast<const char*>(data), size); }
+  void append(const void* data, std::size_t size) {
+    out_.append(static_cast<const char*>(data), size);
+  }
   std::string out_;
 };
 

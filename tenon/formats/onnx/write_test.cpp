@@ -29,7 +29,8 @@ void expect_same_answers(const Graph& a, const Graph& b) {
   auto x = ops::interpret(a, {Datum(input())}), y = ops::interpret(b, {Datum(input())});
   ASSERT_TRUE(x.ok() && y.ok());
   ASSERT_EQ(x->size(), y->size());
-  for (std::size_t i = 0; i < x->size(); ++i) EXPECT_EQ(to_doubles((*x)[i].tensor()), to_doubles((*y)[i].tensor()));
+  for (std::size_t i = 0; i < x->size(); ++i)
+    EXPECT_EQ(to_doubles((*x)[i].tensor()), to_doubles((*y)[i].tensor()));
 }
 
 TEST(OnnxWrite, ReadsBackTheSameGraph) {
@@ -64,8 +65,13 @@ TEST(OnnxWrite, RefusesOldOperatorSets) {
 TEST(OnnxWrite, KeepsRuntimeValues) {
   const Type tensor = Type::unranked(DType::f32);
   const Datum one(Tensor::scalar<float>(3));
-  const std::vector<std::pair<Datum, Type>> values = {{one, tensor}, {Datum::sequence({one, one}), Type::sequence(tensor)}, {Datum(), Type::optional(tensor)}, {one, Type::optional(tensor)},
-                                                      {Datum(from_int64s(std::vector<std::int64_t>{1, -2, 3}, DType::i4, {3})), Type::unranked(DType::i4)}};
+  const std::vector<std::pair<Datum, Type>> values = {
+      {one, tensor},
+      {Datum::sequence({one, one}), Type::sequence(tensor)},
+      {Datum(), Type::optional(tensor)},
+      {one, Type::optional(tensor)},
+      {Datum(from_int64s(std::vector<std::int64_t>{1, -2, 3}, DType::i4, {3})),
+       Type::unranked(DType::i4)}};
   for (const auto& [value, type] : values) {
     const std::string bytes = datum_bytes(value, type);
     auto again = parse_datum(bytes, nullptr, type);

@@ -1,11 +1,11 @@
-// Graphs to ModelProto: names, types, weights, nodes; operators without a row go through decomposition first.
-#include "tenon/formats/onnx/writer_internal.h"
-
+// Graphs to ModelProto: names, types, weights, nodes; operators without a row go through
+// decomposition first.
 #include <algorithm>
 #include <cstring>
 
 #include "tenon/base/file.h"
 #include "tenon/formats/onnx/proto.h"
+#include "tenon/formats/onnx/writer_internal.h"
 #include "tenon/ir/builder.h"
 #include "tenon/ops/registry.h"
 
@@ -22,14 +22,16 @@ std::int64_t bytes_of_constants(const Graph& g) {
   return total;
 }
 
-// Replaces nodes that have no row by their decomposition until every node has one, or none is left to try.
+// Replaces nodes that have no row by their decomposition until every node has one, or none is left
+// to try.
 void decompose_unwritten(Graph& g, std::vector<Error>& problems) {
   for (Node* node = g.first(); node;) {
     for (const auto& region : node->regions()) decompose_unwritten(*region, problems);
     Node* next = node->next();
     if (!find_write_row(node->op().name)) {
       if (!node->op().decompose) {
-        problems.push_back(unsupported("{} has no counterpart in ONNX", node->op().name).at(node->place()));
+        problems.push_back(
+            unsupported("{} has no counterpart in ONNX", node->op().name).at(node->place()));
       } else {
         Node* before = node->previous();
         GraphBuilder builder(g, ops::table(), node);
@@ -51,9 +53,11 @@ void decompose_unwritten(Graph& g, std::vector<Error>& problems) {
 void drop_dead_nodes(Graph& g) {
   for (Node* node = g.last(); node;) {
     Node* previous = node->previous();
-    const bool dead = std::all_of(node->outputs().begin(), node->outputs().end(), [&](const Value* v) {
-      return v->uses().empty() && std::find(g.outputs().begin(), g.outputs().end(), v) == g.outputs().end();
-    });
+    const bool dead =
+        std::all_of(node->outputs().begin(), node->outputs().end(), [&](const Value* v) {
+          return v->uses().empty() &&
+                 std::find(g.outputs().begin(), g.outputs().end(), v) == g.outputs().end();
+        });
     if (dead) g.erase(node);
     node = previous;
   }
@@ -79,16 +83,21 @@ int version_for_types(const Graph& g) {
 
 }  // namespace
 
-// ---- types and tensors ------------------------------------------------------------------------------
+// ---- types and tensors
+// ------------------------------------------------------------------------------
 
 WireWriter type_proto(const Type& type) {
-  if (type.is_sequence()) return WireWriter().message(4, WireWriter().message(1, type_proto(type.element())));
-  if (type.is_optional()) return WireWriter().message(9, WireWriter().message(1, type_proto(type.element())));
+  if (type.is_sequence())
+    return WireWriter().message(4, WireWriter().message(1, type_proto(type.element())));
+  if (type.is_optional())
+    return WireWriter().message(9, WireWriter().message(1, type_proto(type.element())));
   WireWriter tensor;
   tensor.integer(1, onnx_dtype(type.dtype()));
   if (type.ranked()) {
     WireWriter shape;
-    for (const Dim& d : type.shape()) shape.message(1, d.is_constant() ? WireWriter().integer(1, d.value()) : WireWriter().text(2, d.text()));
+    for (const Dim& d : type.shape())
+      shape.message(
+          1, d.is_constant() ? WireWriter().integer(1, d.value()) : WireWriter().text(2, d.text()));
     tensor.message(2, shape);
   }
   return WireWriter().message(1, tensor);
@@ -102,21 +111,28 @@ std::string packed_elements(const Tensor& t) {
   std::string out((in.size() + per_byte - 1) / per_byte, '\0');
   const unsigned mask = (1u << bits) - 1;
   for (std::size_t k = 0; k < in.size(); ++k)
-    out[k / per_byte] = static_cast<char>(static_cast<unsigned char>(out[k / per_byte]) | ((in[k] & mask) << (static_cast<unsigned>(bits) * (k % per_byte))));
+    out[k / per_byte] =
+        static_cast<char>(static_cast<unsigned char>(out[k / per_byte]) |
+                          ((in[k] & mask) << (static_cast<unsigned>(bits) * (k % per_byte))));
   return out;
 }
 
-WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view location, std::int64_t offset) {
+WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view location,
+                        std::int64_t offset) {
   WireWriter w;
   w.integers(1, t.dims()).integer(2, onnx_dtype(t.dtype()));
   if (!name.empty()) w.text(8, name);
   if (t.dtype() == DType::string) {
     for (const std::string& s : t.data<std::string>()) w.text(6, s);
   } else if (location.empty()) {
-    if (bits_of(t.dtype()) < 8) w.text(9, packed_elements(t));
-    else w.text(9, {reinterpret_cast<const char*>(t.raw()), t.bytes()});
+    if (bits_of(t.dtype()) < 8)
+      w.text(9, packed_elements(t));
+    else
+      w.text(9, {reinterpret_cast<const char*>(t.raw()), t.bytes()});
   } else {
-    const auto entry = [&](std::string_view key, std::string_view value) { w.message(13, WireWriter().text(1, key).text(2, value)); };
+    const auto entry = [&](std::string_view key, std::string_view value) {
+      w.message(13, WireWriter().text(1, key).text(2, value));
+    };
     entry("location", location);
     entry("offset", std::to_string(offset));
     entry("length", std::to_string((t.count() * bits_of(t.dtype()) + 7) / 8));
@@ -125,21 +141,27 @@ WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view
   return w;
 }
 
-// ---- names ------------------------------------------------------------------------------------------
+// ---- names
+// ------------------------------------------------------------------------------------------
 
 namespace {
 
 // Counts on from the number of names taken, so that many equal stems do not walk over each other.
 std::string unique_in(std::set<std::string, std::less<>>& taken, std::string_view stem) {
   std::string name(stem);
-  for (std::size_t i = taken.size(); !taken.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
+  for (std::size_t i = taken.size(); !taken.insert(name).second; ++i)
+    name = fmt::format("{}_{}", stem, i);
   return name;
 }
 
 }  // namespace
 
-std::string ModelWriter::fresh_name(std::string_view stem) { return unique_in(taken_, stem.empty() ? "v" : stem); }
-std::string ModelWriter::fresh_node_name(std::string_view stem) { return unique_in(taken_nodes_, stem); }
+std::string ModelWriter::fresh_name(std::string_view stem) {
+  return unique_in(taken_, stem.empty() ? "v" : stem);
+}
+std::string ModelWriter::fresh_node_name(std::string_view stem) {
+  return unique_in(taken_nodes_, stem);
+}
 
 void ModelWriter::need(std::string_view domain, int version) {
   auto [it, fresh] = opsets_.try_emplace(std::string(domain), version);
@@ -158,17 +180,25 @@ void ModelWriter::name_values(const Graph& g, bool is_region) {
   }
   for (const Node* n : g.nodes())
     for (const Value* v : n->outputs())
-      if (!names_.contains(v)) names_[v] = fresh_name(v->name().empty() ? fmt::format("{}_{}", n->op().name, v->id()) : v->name());
+      if (!names_.contains(v))
+        names_[v] =
+            fresh_name(v->name().empty() ? fmt::format("{}_{}", n->op().name, v->id()) : v->name());
 }
 
 void ModelWriter::add_constants(const Graph& g, WireWriter& out) {
   for (const Value* v : g.constants()) {
-    const bool is_output = std::find(g.outputs().begin(), g.outputs().end(), v) != g.outputs().end();
+    const bool is_output =
+        std::find(g.outputs().begin(), g.outputs().end(), v) != g.outputs().end();
     if (v->uses().empty() && !is_output) continue;
-    std::string& name = names_[v] = fresh_name(v->name().empty() ? fmt::format("c_{}", v->id()) : v->name());
+    std::string& name = names_[v] =
+        fresh_name(v->name().empty() ? fmt::format("c_{}", v->id()) : v->name());
     const Tensor& t = v->tensor();
-    const bool external = !data_file_.empty() && t.dtype() != DType::string && static_cast<std::int64_t>(t.bytes()) >= options_.external_bytes;
-    if (!external) { out.message(5, tensor_proto(t, name)); continue; }
+    const bool external = !data_file_.empty() && t.dtype() != DType::string &&
+                          static_cast<std::int64_t>(t.bytes()) >= options_.external_bytes;
+    if (!external) {
+      out.message(5, tensor_proto(t, name));
+      continue;
+    }
     constexpr std::int64_t kPage = 4096;  // aligned so that readers can map
     data_bytes_ = (data_bytes_ + kPage - 1) / kPage * kPage;
     out.message(5, tensor_proto(t, name, data_file_, data_bytes_));
@@ -186,7 +216,10 @@ WireWriter ModelWriter::graph(const Graph& g, bool is_region) {
     const WriteRow* row = find_write_row(n->op().name);
     if (!row) continue;  // reported before
     need(row->domain, row->since);
-    if (!row->write) { w.translate(*row); continue; }
+    if (!row->write) {
+      w.translate(*row);
+      continue;
+    }
     Status status = row->write(w);
     if (!status.ok()) problem(std::move(status).error().at(n->place()));
   }
@@ -201,7 +234,8 @@ Result<std::string> ModelWriter::model(const Graph& source) {
   drop_dead_nodes(*g);
   need("", std::max(kOldestWritten, version_for_types(*g)));
   WireWriter body = graph(*g, false);
-  for (const Value* v : g->inputs()) body.message(11, WireWriter().text(1, names_[v]).message(2, type_proto(v->type())));
+  for (const Value* v : g->inputs())
+    body.message(11, WireWriter().text(1, names_[v]).message(2, type_proto(v->type())));
   for (std::size_t i = 0; i < g->outputs().size(); ++i) {
     const Value* v = g->outputs()[i];
     const std::string& wanted = g->output_names()[i];
@@ -213,23 +247,34 @@ Result<std::string> ModelWriter::model(const Graph& source) {
   }
   if (!problems_.empty()) {
     Error first = std::move(problems_.front());
-    first.others.assign(std::make_move_iterator(problems_.begin() + 1), std::make_move_iterator(problems_.end()));
+    first.others.assign(std::make_move_iterator(problems_.begin() + 1),
+                        std::make_move_iterator(problems_.end()));
     return first;
   }
   if (options_.opset > 0 && options_.opset < opsets_[""])
-    return unsupported("the graph needs operator set {} but {} is asked for", opsets_[""], options_.opset).with_help("ask for a newer operator set");
+    return unsupported("the graph needs operator set {} but {} is asked for", opsets_[""],
+                       options_.opset)
+        .with_help("ask for a newer operator set");
   if (options_.opset > 0) opsets_[""] = options_.opset;
   written_.opset = opsets_[""];
   WireWriter m;
-  m.integer(1, kIrVersion + (written_.opset >= 23) + (written_.opset >= 24) + (written_.opset >= 25)).text(2, "tenon").message(7, body);
-  for (const auto& [domain, version] : opsets_) m.message(8, WireWriter().text(1, domain).integer(2, version));
+  m.integer(1,
+            kIrVersion + (written_.opset >= 23) + (written_.opset >= 24) + (written_.opset >= 25))
+      .text(2, "tenon")
+      .message(7, body);
+  for (const auto& [domain, version] : opsets_)
+    m.message(8, WireWriter().text(1, domain).integer(2, version));
   for (const auto& [key, value] : source.metadata())
-    if (key != "producer" && key != "opset") m.message(14, WireWriter().text(1, key).text(2, value));
+    if (key != "producer" && key != "opset")
+      m.message(14, WireWriter().text(1, key).text(2, value));
   return std::move(m).bytes();
 }
 
 Result<std::string> write_bytes(const Graph& graph, const WriteOptions& options, Written* written) {
-  if (bytes_of_constants(graph) > kMaxInline) return error(Code::out_of_memory, "the weights take {} bytes, more than fits into one message", bytes_of_constants(graph)).with_help("write to a file, with external data");
+  if (bytes_of_constants(graph) > kMaxInline)
+    return error(Code::out_of_memory, "the weights take {} bytes, more than fits into one message",
+                 bytes_of_constants(graph))
+        .with_help("write to a file, with external data");
   WriteOptions inside = options;
   ModelWriter writer(inside, "");
   std::string bytes = TENON_TRY(writer.model(graph));
@@ -240,14 +285,17 @@ Result<std::string> write_bytes(const Graph& graph, const WriteOptions& options,
 namespace {
 
 // One tensor after the other, so that no second copy of all weights is ever in memory.
-Status write_data_file(const std::filesystem::path& path, const std::vector<std::pair<const Tensor*, std::int64_t>>& tensors) {
+Status write_data_file(const std::filesystem::path& path,
+                       const std::vector<std::pair<const Tensor*, std::int64_t>>& tensors) {
   AtomicFile file = TENON_TRY(AtomicFile::create(path));
   std::int64_t at = 0;
   for (const auto& [tensor, offset] : tensors) {
     TENON_TRY(file.write(std::string(static_cast<std::size_t>(offset - at), '\0')));
     const bool is_packed = bits_of(tensor->dtype()) < 8;
     const std::string packed = is_packed ? packed_elements(*tensor) : std::string();
-    const std::string_view bytes = is_packed ? std::string_view(packed) : std::string_view(reinterpret_cast<const char*>(tensor->raw()), tensor->bytes());
+    const std::string_view bytes =
+        is_packed ? std::string_view(packed)
+                  : std::string_view(reinterpret_cast<const char*>(tensor->raw()), tensor->bytes());
     TENON_TRY(file.write(bytes));
     at = offset + static_cast<std::int64_t>(bytes.size());
   }
@@ -256,9 +304,11 @@ Status write_data_file(const std::filesystem::path& path, const std::vector<std:
 
 }  // namespace
 
-Result<Written> write(const Graph& graph, const std::filesystem::path& path, const WriteOptions& options) {
+Result<Written> write(const Graph& graph, const std::filesystem::path& path,
+                      const WriteOptions& options) {
   WriteOptions effective = options;
-  if (bytes_of_constants(graph) > kMaxInline) effective.external_bytes = std::min<std::int64_t>(effective.external_bytes, 1024);
+  if (bytes_of_constants(graph) > kMaxInline)
+    effective.external_bytes = std::min<std::int64_t>(effective.external_bytes, 1024);
   const std::string data_name = path.filename().string() + ".data";
   ModelWriter writer(effective, data_name);
   const std::string bytes = TENON_TRY(writer.model(graph));
@@ -270,7 +320,8 @@ Result<Written> write(const Graph& graph, const std::filesystem::path& path, con
   return std::move(writer.written());
 }
 
-// ---- runtime values ---------------------------------------------------------------------------------
+// ---- runtime values
+// ---------------------------------------------------------------------------------
 
 std::string datum_bytes(const Datum& value, const Type& type, std::string_view name) {
   // SequenceProto and OptionalProto number what they hold: 1 tensor, 3 sequence, 5 optional.
@@ -280,7 +331,8 @@ std::string datum_bytes(const Datum& value, const Type& type, std::string_view n
     WireWriter w;
     if (!name.empty()) w.text(1, name);
     w.integer(2, kind_of(type.element()));
-    for (const Datum& item : value.items()) w.text(field_of(type.element()), datum_bytes(item, type.element()));
+    for (const Datum& item : value.items())
+      w.text(field_of(type.element()), datum_bytes(item, type.element()));
     return std::move(w).bytes();
   }
   if (type.is_optional()) {

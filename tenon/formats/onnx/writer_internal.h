@@ -17,15 +17,17 @@ class NodeWriter;
 /// How one page becomes an ONNX operator.
 struct WriteRow {
   std::string_view page, op_type;
-  int since = 1;                                                          // operator set that first has this form
-  std::vector<std::pair<std::string_view, std::string_view>> renames = {};  // attribute of the page -> of ONNX; "" drops it
-  Status (*write)(NodeWriter&) = nullptr;                                 // instead of the plain translation
+  int since = 1;  // operator set that first has this form
+  std::vector<std::pair<std::string_view, std::string_view>> renames =
+      {};                                  // attribute of the page -> of ONNX; "" drops it
+  Status (*write)(NodeWriter&) = nullptr;  // instead of the plain translation
   std::string_view domain = {};
 };
 const WriteRow* find_write_row(std::string_view page);
 
 /// TensorProto bytes; `location` not empty puts the data into an external file at `offset`.
-WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view location = {}, std::int64_t offset = 0);
+WireWriter tensor_proto(const Tensor& t, std::string_view name, std::string_view location = {},
+                        std::int64_t offset = 0);
 /// Elements as ONNX packs them: types under eight bits share bytes.
 std::string packed_elements(const Tensor& t);
 WireWriter type_proto(const Type& type);
@@ -34,7 +36,8 @@ WireWriter type_proto(const Type& type);
 class ModelWriter {
  public:
   /// `data_file` names the file for external weights; empty: everything stays inside.
-  ModelWriter(const WriteOptions& options, std::string data_file) : options_(options), data_file_(std::move(data_file)) {}
+  ModelWriter(const WriteOptions& options, std::string data_file)
+      : options_(options), data_file_(std::move(data_file)) {}
   /// Nodes, initializers, inputs and outputs of a graph, as a GraphProto.
   WireWriter graph(const Graph& g, bool is_region);
   Result<std::string> model(const Graph& g);
@@ -68,7 +71,8 @@ class ModelWriter {
 /// One node being written; conversions add NodeProtos through it.
 class NodeWriter {
  public:
-  NodeWriter(ModelWriter& model, const Node& node, WireWriter& graph) : model_(model), node_(node), graph_(graph) {}
+  NodeWriter(ModelWriter& model, const Node& node, WireWriter& graph)
+      : model_(model), node_(node), graph_(graph) {}
   const Node& node() const { return node_; }
   ModelWriter& model() { return model_; }
   /// Attribute of the page, given or by default; nullptr when there is none.
@@ -79,8 +83,9 @@ class NodeWriter {
   std::vector<std::string> outputs() const;
   Type in_type(int i) const { return node_.input(i) ? node_.input(i)->type() : Type(); }
   /// Emits one NodeProto; `attributes` are AttributeProto messages.
-  void emit(std::string_view op_type, const std::vector<std::string>& in, const std::vector<std::string>& out,
-            const std::vector<WireWriter>& attributes = {}, std::string_view domain = {});
+  void emit(std::string_view op_type, const std::vector<std::string>& in,
+            const std::vector<std::string>& out, const std::vector<WireWriter>& attributes = {},
+            std::string_view domain = {});
   /// A new intermediate value.
   std::string temporary(std::string_view stem) { return model_.fresh_name(stem); }
   /// A small constant as a Constant node.

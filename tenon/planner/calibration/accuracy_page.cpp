@@ -156,11 +156,12 @@ Result<std::string> accuracy_page() {
   text += comparison_table(
       "One layer", "A 22B layer, eight tensor peers, four sequences; no row here was fitted on.",
       TENON_TRY(compare_layer()), 1, "ms");
-  text += comparison_table("One expert layer",
-                           "Eight H100, one sequence of 4,096; not fitted on. The layer was measured "
-                           "alone, at clocks that whole steps do not keep, without norm and "
-                           "residual; dispatchers that send a token once a device are not modelled.",
-                           TENON_TRY(compare_experts()), 1, "ms");
+  text +=
+      comparison_table("One expert layer",
+                       "Eight H100, one sequence of 4,096; not fitted on. The layer was measured "
+                       "alone, at clocks that whole steps do not keep, without norm and "
+                       "residual; dispatchers that send a token once a device are not modelled.",
+                       TENON_TRY(compare_experts()), 1, "ms");
   text +=
       comparison_table("All-reduce in one node",
                        "Under the priors, as no calibration is fitted on it. Small messages are "

@@ -46,8 +46,7 @@ struct FitProblem {
   double cost(const Vector& errors, const Vector& x) const {
     double sum = 0;
     for (double r : errors) sum += 2 * (std::sqrt(1 + r * r) - 1);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      sum += x[i] * x[i] / free[i].spread / free[i].spread;
+    for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * x[i] / free[i].spread / free[i].spread;
     return sum / 2;
   }
 };

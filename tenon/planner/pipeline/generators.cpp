@@ -268,24 +268,16 @@ Status check_pipeline(const Pipeline& pipeline) {
 Result<Schedule> make_schedule(ScheduleKind kind, const Pipeline& pipeline) {
   TENON_TRY(check_pipeline(pipeline));
   switch (kind) {
-    case ScheduleKind::gpipe:
-      return gpipe(pipeline);
-    case ScheduleKind::one_f_one_b:
-      return one_f_one_b(pipeline);
-    case ScheduleKind::interleaved:
-      return interleaved(pipeline);
-    case ScheduleKind::zb_h1:
-      return zero_bubble(pipeline, kind, 1);
-    case ScheduleKind::zb_h2:
-      return zero_bubble(pipeline, kind, 2);
+    case ScheduleKind::gpipe: return gpipe(pipeline);
+    case ScheduleKind::one_f_one_b: return one_f_one_b(pipeline);
+    case ScheduleKind::interleaved: return interleaved(pipeline);
+    case ScheduleKind::zb_h1: return zero_bubble(pipeline, kind, 1);
+    case ScheduleKind::zb_h2: return zero_bubble(pipeline, kind, 2);
     case ScheduleKind::zb_v:
     case ScheduleKind::v_half:
-    case ScheduleKind::v_min:
-      return vee_schedule(kind, pipeline);
-    case ScheduleKind::dualpipe:
-      return dualpipe(pipeline);
-    case ScheduleKind::automatic:
-      return auto_schedule(pipeline);
+    case ScheduleKind::v_min: return vee_schedule(kind, pipeline);
+    case ScheduleKind::dualpipe: return dualpipe(pipeline);
+    case ScheduleKind::automatic: return auto_schedule(pipeline);
   }
   TENON_CHECK(false, "a schedule kind without a generator");
 }

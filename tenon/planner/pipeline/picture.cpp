@@ -10,13 +10,10 @@ namespace {
 char letter(const ScheduledOp& op) {
   const bool later = op.chunk > 0;
   switch (op.phase) {
-    case Phase::forward:
-      return later ? 'f' : 'F';
+    case Phase::forward: return later ? 'f' : 'F';
     case Phase::backward_input:
-    case Phase::backward:
-      return later ? 'b' : 'B';
-    case Phase::backward_weight:
-      return later ? 'w' : 'W';
+    case Phase::backward: return later ? 'b' : 'B';
+    case Phase::backward_weight: return later ? 'w' : 'W';
   }
   return '?';
 }
@@ -54,16 +51,11 @@ double work_of(const Schedule& schedule, int device) {
 
 const char* colour(char letter) {
   switch (letter) {
-    case 'F':
-      return "#2b6cb0";
-    case 'f':
-      return "#63a4e0";
-    case 'B':
-      return "#dd6b20";
-    case 'b':
-      return "#f6ad55";
-    default:
-      return "#48a868";  // W and w
+    case 'F': return "#2b6cb0";
+    case 'f': return "#63a4e0";
+    case 'B': return "#dd6b20";
+    case 'b': return "#f6ad55";
+    default: return "#48a868";  // W and w
   }
 }
 

@@ -6,14 +6,10 @@
 namespace tenon::planner {
 double duration(const StageTimes& times, Phase phase) {
   switch (phase) {
-    case Phase::forward:
-      return times.forward;
-    case Phase::backward_input:
-      return times.backward_input;
-    case Phase::backward_weight:
-      return times.backward_weight;
-    case Phase::backward:
-      return times.backward_input + times.backward_weight;
+    case Phase::forward: return times.forward;
+    case Phase::backward_input: return times.backward_input;
+    case Phase::backward_weight: return times.backward_weight;
+    case Phase::backward: return times.backward_input + times.backward_weight;
   }
   return 0;
 }
@@ -43,11 +39,9 @@ MakespanSimulator::Source MakespanSimulator::source(int chunk, const ScheduledOp
     case Phase::forward:
       if (own.previous < 0) return {};
       return {slot(own.previous, false), travel(own.previous)};
-    case Phase::backward_weight:
-      return {slot(chunk, true), 0};
+    case Phase::backward_weight: return {slot(chunk, true), 0};
     case Phase::backward_input:
-    case Phase::backward:
-      break;
+    case Phase::backward: break;
   }
   if (own.next < 0) return {slot(chunk, false), 0};
   return {slot(own.next, true), travel(own.next)};

@@ -91,16 +91,12 @@ Evaluator::Evaluator(Pricer& pricer, const SearchRequest& request)
 double Evaluator::value_of(const Metrics& metrics) const {
   switch (request_.objective) {
     case Objective::time:
-    case Objective::pareto:
-      return metrics.seconds;
+    case Objective::pareto: return metrics.seconds;
     // Least memory, but a plan that takes many times as long is no answer: one e-fold of time
     // outweighs one of memory four times over.
-    case Objective::memory:
-      return metrics.memory_bytes * std::pow(metrics.seconds, 0.25);
-    case Objective::cost:
-      return metrics.dollars;
-    case Objective::energy:
-      return metrics.joules;
+    case Objective::memory: return metrics.memory_bytes * std::pow(metrics.seconds, 0.25);
+    case Objective::cost: return metrics.dollars;
+    case Objective::energy: return metrics.joules;
   }
   return metrics.seconds;
 }

@@ -240,61 +240,38 @@ namespace {
 std::vector<Plan> all_moved(const Plan& plan, Move move, const MoveContext& context) {
   const SearchSpace& space = context.space;
   switch (move) {
-    case Move::tensor_up:
-      return degree(plan, &Plan::tensor_parallel, space.tensor, 1, space);
-    case Move::tensor_down:
-      return degree(plan, &Plan::tensor_parallel, space.tensor, -1, space);
-    case Move::pipeline_up:
-      return degree(plan, &Plan::pipeline_parallel, space.pipeline, 1, space);
+    case Move::tensor_up: return degree(plan, &Plan::tensor_parallel, space.tensor, 1, space);
+    case Move::tensor_down: return degree(plan, &Plan::tensor_parallel, space.tensor, -1, space);
+    case Move::pipeline_up: return degree(plan, &Plan::pipeline_parallel, space.pipeline, 1, space);
     case Move::pipeline_down:
       return degree(plan, &Plan::pipeline_parallel, space.pipeline, -1, space);
-    case Move::context_up:
-      return degree(plan, &Plan::context_parallel, space.context, 1, space);
-    case Move::context_down:
-      return degree(plan, &Plan::context_parallel, space.context, -1, space);
-    case Move::expert_up:
-      return simple(plan, &Plan::expert_parallel, space.expert, 1);
-    case Move::expert_down:
-      return simple(plan, &Plan::expert_parallel, space.expert, -1);
+    case Move::context_up: return degree(plan, &Plan::context_parallel, space.context, 1, space);
+    case Move::context_down: return degree(plan, &Plan::context_parallel, space.context, -1, space);
+    case Move::expert_up: return simple(plan, &Plan::expert_parallel, space.expert, 1);
+    case Move::expert_down: return simple(plan, &Plan::expert_parallel, space.expert, -1);
     case Move::tensor_to_pipeline:
       return trade(plan, &Plan::tensor_parallel, &Plan::pipeline_parallel, space.pipeline, space);
     case Move::pipeline_to_tensor:
       return trade(plan, &Plan::pipeline_parallel, &Plan::tensor_parallel, space.tensor, space);
-    case Move::micro_batch_up:
-      return simple(plan, &Plan::micro_batch, space.micro_batch, 1);
-    case Move::micro_batch_down:
-      return simple(plan, &Plan::micro_batch, space.micro_batch, -1);
-    case Move::zero_up:
-      return simple(plan, &Plan::zero_stage, space.zero, 1);
-    case Move::zero_down:
-      return simple(plan, &Plan::zero_stage, space.zero, -1);
-    case Move::recompute_more:
-      return recompute(plan, 1, space);
-    case Move::recompute_less:
-      return recompute(plan, -1, space);
-    case Move::recompute_fewer_layers:
-      return fewer_layers(plan, context);
-    case Move::recompute_full_stages:
-      return full_stages(plan, context);
-    case Move::schedule:
-      return schedules(plan, space, 0);
-    case Move::chunks_up:
-      return schedules(plan, space, 1);
-    case Move::chunks_down:
-      return schedules(plan, space, -1);
-    case Move::sequence:
-      return toggled_sequence(plan, space);
-    case Move::offload:
-      return others(plan, &Plan::offload, space.offload);
-    case Move::placement:
-      return others(plan, &Plan::placement, space.placements);
+    case Move::micro_batch_up: return simple(plan, &Plan::micro_batch, space.micro_batch, 1);
+    case Move::micro_batch_down: return simple(plan, &Plan::micro_batch, space.micro_batch, -1);
+    case Move::zero_up: return simple(plan, &Plan::zero_stage, space.zero, 1);
+    case Move::zero_down: return simple(plan, &Plan::zero_stage, space.zero, -1);
+    case Move::recompute_more: return recompute(plan, 1, space);
+    case Move::recompute_less: return recompute(plan, -1, space);
+    case Move::recompute_fewer_layers: return fewer_layers(plan, context);
+    case Move::recompute_full_stages: return full_stages(plan, context);
+    case Move::schedule: return schedules(plan, space, 0);
+    case Move::chunks_up: return schedules(plan, space, 1);
+    case Move::chunks_down: return schedules(plan, space, -1);
+    case Move::sequence: return toggled_sequence(plan, space);
+    case Move::offload: return others(plan, &Plan::offload, space.offload);
+    case Move::placement: return others(plan, &Plan::placement, space.placements);
     case Move::context_method:
       if (plan.context_parallel == 1) return {};
       return others(plan, &Plan::context_method, space.context_methods);
-    case Move::even_out_layers:
-      return even_out(plan, context);
-    case Move::balance_layers:
-      return balanced(plan, context);
+    case Move::even_out_layers: return even_out(plan, context);
+    case Move::balance_layers: return balanced(plan, context);
   }
   return {};
 }

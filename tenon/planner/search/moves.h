@@ -5,22 +5,15 @@
 
 namespace tenon::planner {
 
-#define TENON_MOVES(X)                                                                           \
-  X(tensor_up)                                                                                   \
-  X(tensor_down)                                                                                 \
-  X(pipeline_up)                                                                                 \
-  X(pipeline_down)                                                                               \
-  X(context_up)                                                                                  \
-  X(context_down)                                                                                \
-  X(expert_up)                                                                                   \
-  X(expert_down)                                                                                 \
-  X(tensor_to_pipeline)                                                                          \
-  X(pipeline_to_tensor)                                                                          \
-  X(micro_batch_up)                                                                              \
-  X(micro_batch_down) X(zero_up) X(zero_down) X(recompute_more) X(recompute_less)                \
-      X(recompute_fewer_layers) X(recompute_full_stages) X(schedule) X(chunks_up) X(chunks_down) \
-          X(sequence) X(offload) X(placement) X(context_method) X(even_out_layers)               \
-              X(balance_layers)
+// clang-format off
+#define TENON_MOVES(X) \
+  X(tensor_up) X(tensor_down) X(pipeline_up) X(pipeline_down) X(context_up) \
+  X(context_down) X(expert_up) X(expert_down) X(tensor_to_pipeline) \
+  X(pipeline_to_tensor) X(micro_batch_up) X(micro_batch_down) X(zero_up) X(zero_down) \
+  X(recompute_more) X(recompute_less) X(recompute_fewer_layers) \
+  X(recompute_full_stages) X(schedule) X(chunks_up) X(chunks_down) X(sequence) \
+  X(offload) X(placement) X(context_method) X(even_out_layers) X(balance_layers)
+// clang-format on
 
 enum class Move {
 #define TENON_X(id) id,
