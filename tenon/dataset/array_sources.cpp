@@ -13,8 +13,10 @@ namespace {
 
 class Arrays : public Source {
  public:
-  Arrays(NamedTensors arrays, std::string name)
-      : arrays_(std::move(arrays)), name_(std::move(name)) {
+  Arrays(NamedTensors arrays, std::string name, std::vector<std::int64_t> category_sizes)
+      : arrays_(std::move(arrays)),
+        name_(std::move(name)),
+        category_sizes_(std::move(category_sizes)) {
     for (const auto& [key, t] : arrays_)
       fields_.push_back({key, t.dtype(), Dims(t.dims().begin() + 1, t.dims().end())});
   }
@@ -34,10 +36,12 @@ class Arrays : public Source {
   std::string describe(std::int64_t index) const override {
     return fmt::format("{} sample {}", name_, index);
   }
+  const std::vector<std::int64_t>& category_sizes() const override { return category_sizes_; }
 
  private:
   NamedTensors arrays_;
   std::string name_;
+  std::vector<std::int64_t> category_sizes_;
   Fields fields_;
 };
 
@@ -98,7 +102,8 @@ Result<Tensor> read_idx(const fs::path& path) {
   return placed(parse_idx(bytes), [&] { return path.string(); });
 }
 
-Result<SourcePtr> array_source(NamedTensors arrays, std::string name) {
+Result<SourcePtr> array_source(NamedTensors arrays, std::string name,
+                               std::vector<std::int64_t> category_sizes) {
   if (arrays.empty()) return invalid("{} holds no arrays", name);
   for (const auto& [key, t] : arrays) {
     if (t.dtype() == DType::string) return unsupported("array '{}' of strings", key).at(name);
@@ -109,7 +114,8 @@ Result<SourcePtr> array_source(NamedTensors arrays, std::string name) {
                      arrays[0].first, arrays[0].second.dim(0))
           .at(name);
   }
-  return SourcePtr(std::make_shared<Arrays>(std::move(arrays), std::move(name)));
+  return SourcePtr(
+      std::make_shared<Arrays>(std::move(arrays), std::move(name), std::move(category_sizes)));
 }
 
 Result<SourcePtr> array_file_source(const std::vector<fs::path>& paths) {

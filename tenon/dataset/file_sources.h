@@ -18,8 +18,10 @@ Result<Tensor> read_idx(const std::filesystem::path& path);
 Result<SourcePtr> idx_source(const std::filesystem::path& images,
                              const std::filesystem::path& labels);
 
-/// Arrays that share their first dim: one field each, samples along it.
-Result<SourcePtr> array_source(NamedTensors arrays, std::string name);
+/// Arrays that share their first dim: one field each, samples along it. `category_sizes` is what
+/// the source's own answers.
+Result<SourcePtr> array_source(NamedTensors arrays, std::string name,
+                               std::vector<std::int64_t> category_sizes = {});
 /// The arrays of .npy files (named after them), of an .npz or of a .safetensors file.
 Result<SourcePtr> array_file_source(const std::vector<std::filesystem::path>& paths);
 
@@ -60,12 +62,15 @@ Result<SourcePtr> corpus_source(const std::filesystem::path& root,
 struct TableOptions {
   std::vector<std::string> numeric;      // columns of field `numeric` f32 [n]; an empty cell is 0
   std::vector<std::string> categorical;  // columns of field `categories` i64 [n]
-  std::string label;                     // field `label`: f32 []
+  std::string label;                     // field `label`: f32 []; an empty cell is 0
   std::optional<double> label_above;     // label becomes 1 where it is larger, else 0
   std::int64_t hash_buckets = 0;         // categories by hash; 0: numbered by first appearance
 };
 /// A CSV file with a header line (RFC 4180: quotes, doubled quotes, line ends inside quotes).
 Result<SourcePtr> csv_source(const std::filesystem::path& path, const TableOptions& options);
+
+/// A Parquet file, as read_parquet (table.h) reads it.
+Result<SourcePtr> parquet_source(const std::filesystem::path& path, const TableOptions& options);
 
 /// Files with one of the extensions below a folder, sorted by path; symbolic links are not
 /// followed.

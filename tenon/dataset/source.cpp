@@ -28,6 +28,9 @@ class Concatenated : public Source {
     return source->length(at);
   }
   const std::vector<std::string>& classes() const override { return sources_[0]->classes(); }
+  const std::vector<std::int64_t>& category_sizes() const override {
+    return sources_[0]->category_sizes();
+  }
 
  private:
   std::pair<const Source*, std::int64_t> place(std::int64_t index) const {
@@ -51,6 +54,9 @@ class Chosen : public Source {
   std::string describe(std::int64_t index) const override { return source_->describe(at(index)); }
   std::int64_t length(std::int64_t index) const override { return source_->length(at(index)); }
   const std::vector<std::string>& classes() const override { return source_->classes(); }
+  const std::vector<std::int64_t>& category_sizes() const override {
+    return source_->category_sizes();
+  }
 
  private:
   std::int64_t at(std::int64_t index) const { return indices_[static_cast<std::size_t>(index)]; }
@@ -100,6 +106,11 @@ void Value::set(float number) { std::memcpy(own(DType::f32, {}), &number, sizeof
 
 const std::vector<std::string>& Source::classes() const {
   static const std::vector<std::string> none;
+  return none;
+}
+
+const std::vector<std::int64_t>& Source::category_sizes() const {
+  static const std::vector<std::int64_t> none;
   return none;
 }
 

@@ -76,6 +76,8 @@ class Source {
   virtual std::int64_t length(std::int64_t) const { return 1; }
   /// Names of the classes of a label field, where the source knows them.
   virtual const std::vector<std::string>& classes() const;
+  /// Of a field `categories`: how many numbers each column can hold, for embedding tables.
+  virtual const std::vector<std::int64_t>& category_sizes() const;
 };
 using SourcePtr = std::shared_ptr<const Source>;
 
