@@ -60,6 +60,8 @@ list(APPEND TENON_TEST_ENVIRONMENT "TENON_ONNX_SUITE=$<TARGET_FILE:tenon_onnx_su
 tenon_python_tests(onnx onnx slow)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).
 tenon_python_tests(models models model)
+# Models exported from PyTorch, by the script that measures breadth; skipped without scripts/setup.sh --torch.
+tenon_python_tests(breadth breadth slow)
 # The cpu backend once more on each plainer instruction set, by masking (TENON_ISA).
 foreach(isa plain avx2)
   add_test(NAME cpu_masked.${isa} COMMAND tenon_tests --gtest_filter=Cpu*:Backends* --gtest_brief=1)

@@ -4,6 +4,7 @@
 #   scripts/setup.sh            what a build needs
 #   scripts/setup.sh --tests    and what the tests need (ONNX, ONNX Runtime in .venv)
 #   scripts/setup.sh --peers    and the engines that reports compare with (ONNX Runtime, OpenVINO in .venv)
+#   scripts/setup.sh --torch    and PyTorch with its model collections (6 GB, .venv-torch), for scripts/breadth.py
 #   scripts/setup.sh --npm      and npm, which some inputs come from
 #
 # Running it again is quick and changes nothing. System packages need root or sudo.
@@ -41,11 +42,13 @@ install_packages() {
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
 }
 
-# Git worktrees share one environment, as they share the cache; requirements-NAME.txt has the versions.
+# Git worktrees share the environments, as they share the cache; requirements-NAME.txt has the versions.
+# PyTorch has one of its own, so that the everyday one stays small.
 install_environment() {
-  local name=$1 list="$root/scripts/requirements-$1.txt" stamp sum python=python3
-  local venv="${TENON_CACHE:+$cache/venv}"
-  venv=${venv:-$(dirname "$cache")/.venv}
+  local name=$1 list="$root/scripts/requirements-$1.txt" stamp sum python=python3 suffix=
+  [ "$name" = torch ] && suffix=-torch
+  local venv="${TENON_CACHE:+$cache/venv$suffix}"
+  venv=${venv:-$(dirname "$cache")/.venv$suffix}
   sum=$(sha256sum <"$list" | cut -c1-64)
   stamp="$venv/.installed-$name"
   if [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then say "python environment ($name): here"
@@ -56,7 +59,7 @@ install_environment() {
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$list" >&2
     echo "$sum" >"$stamp"
   fi
-  [ -e "$root/.venv" ] || ln -s "$venv" "$root/.venv"
+  [ -e "$root/.venv$suffix" ] || ln -s "$venv" "$root/.venv$suffix"
 }
 
 packages=("${build_packages[@]}")
@@ -66,9 +69,10 @@ for option in "$@"; do
   case $option in
     --tests) environments+=(tests); packages+=("${test_packages[@]}") ;;
     --peers) environments+=(peers) ;;
+    --torch) environments+=(torch) ;;
     --npm) want_npm=1 ;;
     -h|--help) sed -n '2,10p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-    *) echo "setup.sh: no option '$option' (--tests, --peers, --npm)" >&2; exit 2 ;;
+    *) echo "setup.sh: no option '$option' (--tests, --peers, --torch, --npm)" >&2; exit 2 ;;
   esac
 done
 # npm may also come from elsewhere than Debian, so only its absence counts.

@@ -99,6 +99,14 @@ std::string text_of(const migrate::Comparison& c) {
   return text;
 }
 
+// Operators that ran on the interpreter because the backend has no kernel for them.
+Json fallbacks_of(const migrate::Session& s) {
+  Json list = Json::array();
+  for (const auto& f : s.compile.fallbacks)
+    list.push_back({{"node", f.node}, {"op", f.op}, {"reason", f.reason}});
+  return list;
+}
+
 Result<Answer> run(const Options& options, Context& context) {
   migrate::SessionOptions open;
   open.backend = context.options.backend;
@@ -116,7 +124,9 @@ Result<Answer> run(const Options& options, Context& context) {
   c.right = expected.label;
   if (c.outputs.empty())
     return invalid("{} has none of the outputs of {}", expected.label, options.model);
-  return Answer{.json = c.json(), .text = text_of(c), .yes = c.equal()};
+  Json json = c.json();
+  json["fallbacks"] = fallbacks_of(s);
+  return Answer{.json = std::move(json), .text = text_of(c), .yes = c.equal()};
 }
 
 Runner declare(CLI::App& app) {
