@@ -72,6 +72,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const 
   }
   r.num_nodes_after = count_nodes(*graph);
   auto executable = TENON_TRY(assemble(std::move(graph), backend, r));
+  executable->set_donations(options.donations);
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return executable;
 }

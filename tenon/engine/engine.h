@@ -17,7 +17,8 @@ std::vector<std::string_view> backend_names();
 
 struct CompileOptions {
   std::set<std::string, std::less<>> disabled_passes;
-  bool optimize = true;  // false: only what the backend needs to run the graph at all
+  bool optimize = true;             // false: only what the backend needs to run the graph at all
+  std::vector<Donation> donations;  // inputs given up to outputs
   bool is_final =
       false;  // the graph has been through the passes for this backend already (a bundle)
 };

@@ -89,6 +89,22 @@ Executable::Executable(std::unique_ptr<Graph> graph, std::vector<CompiledNode> k
 
 Executable::~Executable() = default;
 
+void Executable::set_donations(std::vector<Donation> donations) {
+  std::set<int> inputs, outputs;
+  for (const Donation& d : donations) {
+    TENON_CHECK(d.input >= 0 && static_cast<std::size_t>(d.input) < graph_->inputs().size() &&
+                    d.output >= 0 && static_cast<std::size_t>(d.output) < graph_->outputs().size(),
+                "donation of input {} to output {}", d.input, d.output);
+    const Type &from = graph_->inputs()[static_cast<std::size_t>(d.input)]->type(),
+               &to = graph_->outputs()[static_cast<std::size_t>(d.output)]->type();
+    TENON_CHECK(from == to, "input {} is {} but output {} is {}", d.input, from.text(), d.output,
+                to.text());
+    TENON_CHECK(inputs.insert(d.input).second && outputs.insert(d.output).second,
+                "input {} or output {} is donated twice", d.input, d.output);
+  }
+  donations_ = std::move(donations);
+}
+
 Status Executable::check_inputs(const Datums& inputs, Bindings& bindings) const {
   if (inputs.size() != graph_->inputs().size())
     return invalid("{} inputs are given but the graph takes {}", inputs.size(),

@@ -32,6 +32,16 @@ struct MemoryUse {
   std::int64_t lower_bound_bytes = 0;  // most activation bytes alive at once
   std::int64_t no_reuse_bytes = 0;     // every activation in a buffer of its own
   std::int64_t weight_bytes = 0;
+  std::int64_t donated_bytes = 0;  // outputs written over the inputs given up for them
+  std::int64_t copied_bytes = 0;   // the same, but computed elsewhere and copied there
+};
+
+/// Output `output` takes the memory of input `input`, which the caller gives up: after a run the
+/// output's tensor is that input's, with new elements. Types are equal. A planned run writes there
+/// directly where every reader of the input has run by then, and copies at the end otherwise;
+/// node-by-node runs make new memory. A run that fails leaves donated inputs in part overwritten.
+struct Donation {
+  int output = 0, input = 0;
 };
 
 class Executable {
@@ -46,6 +56,11 @@ class Executable {
   Executable(std::unique_ptr<Graph> graph, std::vector<CompiledNode> kernels,
              std::map<const Graph*, std::unique_ptr<Executable>> regions);
   ~Executable();
+
+  /// Says which inputs are given up to which outputs, before the first run. Each input and each
+  /// output at most once.
+  void set_donations(std::vector<Donation> donations);
+  const std::vector<Donation>& donations() const { return donations_; }
 
   const Graph& graph() const { return *graph_; }
   /// Nodes with their kernels, in execution order; those of regions are in regions().
@@ -81,6 +96,7 @@ class Executable {
   std::unique_ptr<Graph> graph_;
   std::vector<CompiledNode> kernels_;
   std::map<const Graph*, std::unique_ptr<Executable>> regions_;
+  std::vector<Donation> donations_;
   bool is_static_ = false;
   mutable std::mutex mutex_;  // guards plans_
   mutable std::map<std::vector<Dims>, std::shared_ptr<ExecutionPlan>> plans_;

@@ -61,6 +61,7 @@ Result<std::shared_ptr<ExecutionPlan>> ExecutionPlan::make(const Executable& exe
   const Graph& graph = executable.graph();
   plan->fix_values(graph, draft);
   plan->assign_buffers(graph, draft);
+  plan->donate_inputs(executable, draft);
   plan->overwrite_operands(graph, draft);
   TENON_TRY(plan->bind_kernels(executable, draft));
   plan->place_values(graph, draft);
@@ -182,6 +183,58 @@ void ExecutionPlan::assign_buffers(const Graph& graph, Draft& draft) {
   draft.steps = std::move(kept);
 }
 
+namespace {
+
+// Whether `node` may write its result over what its operand `root` holds: it reads it once, and its
+// kernel reads every element before it writes it.
+template <class Root>
+bool may_write_over(const CompiledNode& c, const Value* result, const Value* root, Root root_of) {
+  int reads = 0;
+  bool allowed = true;
+  for (int k = 0; k < static_cast<int>(c.node->inputs().size()); ++k) {
+    const Value* in = c.node->input(k);
+    if (!in || root_of(in) != root) continue;
+    ++reads;
+    allowed = allowed && c.kernel && c.kernel->may_overwrite(k) && c.node->output(0) == result;
+  }
+  return reads == 0 || (reads == 1 && allowed);
+}
+
+}  // namespace
+
+// A donated output is written straight into its input where nothing reads the input later, and
+// computed in the arena and copied there in the end otherwise. A value that is no result of a step
+// (an input handed through) stays an ordinary output.
+void ExecutionPlan::donate_inputs(const Executable& executable, Draft& draft) {
+  const Graph& graph = executable.graph();
+  donors_.assign(graph.outputs().size(), -1);
+  if (executable.donations().empty()) return;
+  const auto root_of = [&](const Value* v) { return draft.root(v); };
+  std::map<const Value*, int> made, last;  // step that makes a value; that reads a root last
+  for (std::size_t i = 0; i < draft.steps.size(); ++i) {
+    for (const Value* v : draft.steps[i]->node->outputs()) made[v] = static_cast<int>(i);
+    for (const Value* v : draft.steps[i]->node->inputs())
+      if (v) last[draft.root(v)] = static_cast<int>(i);
+  }
+  for (const Value* v : graph.outputs()) last[draft.root(v)] = static_cast<int>(draft.steps.size());
+  for (const Donation& d : executable.donations()) {
+    const Value *out = graph.outputs()[static_cast<std::size_t>(d.output)],
+                *in = graph.inputs()[static_cast<std::size_t>(d.input)];
+    const bool is_shared = std::count(graph.outputs().begin(), graph.outputs().end(), out) > 1;
+    if (out == in && !is_shared) donors_[static_cast<std::size_t>(d.output)] = d.input;
+    if (!made.contains(out) || is_shared) continue;
+    donors_[static_cast<std::size_t>(d.output)] = d.input;
+    const int step = made[out], reads = last.contains(in) ? last[in] : -1;
+    const CompiledNode& maker = *draft.steps[static_cast<std::size_t>(step)];
+    const bool in_place =
+        reads < step || (reads == step && may_write_over(maker, out, in, root_of));
+    draft.slots[out] =
+        in_place ? Slot{Place::input, 0, d.input, nullptr} : Slot{Place::arena, 0, 0, nullptr};
+    (in_place ? memory_.donated_bytes : memory_.copied_bytes) +=
+        static_cast<std::int64_t>(draft[out].extent.bytes());
+  }
+}
+
 // Results take the place of an operand that dies at the same step, where the kernel allows it.
 void ExecutionPlan::overwrite_operands(const Graph& graph, Draft& draft) {
   std::map<const Value*, int> last;  // step at which a root is read for the last time
@@ -268,7 +321,8 @@ void ExecutionPlan::fill_tables(const Graph& graph, Draft& draft) {
     const Value* v = graph.outputs()[i];
     outputs_.push_back(draft[v].extent);
     const Slot& slot = draft.slots[draft.root(v)];
-    const bool in_place = slot.place == Place::output && slot.index == static_cast<int>(i);
+    const bool in_place = (slot.place == Place::output && slot.index == static_cast<int>(i)) ||
+                          (slot.place == Place::input && slot.index == donors_[i]);
     output_sources_.push_back(in_place ? Slot{} : slot);
   }
 }
@@ -309,7 +363,9 @@ const std::byte* ExecutionPlan::resolve(const Slot& slot, const std::byte* arena
 Result<Datums> ExecutionPlan::run(const Datums& inputs, ThreadPool& pool,
                                   const Executable::Timer* timer) {
   Datums outputs;
-  for (const Extent& e : outputs_) outputs.emplace_back(Tensor(e.dtype, e.dims));
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    outputs.emplace_back(donors_[i] >= 0 ? inputs[static_cast<std::size_t>(donors_[i])].tensor()
+                                         : Tensor(outputs_[i].dtype, outputs_[i].dims));
   auto state = acquire();
   std::byte* arena = state->arena->data();
   Status status;
@@ -333,8 +389,11 @@ Result<Datums> ExecutionPlan::run(const Datums& inputs, ThreadPool& pool,
       (*timer)(*step.node,
                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  for (std::size_t i = 0; i < outputs.size() && status.ok(); ++i) {
-    if (output_sources_[i].place == Place::none) continue;
+  // Donated inputs last: an ordinary output may be one of them as it was.
+  for (std::size_t k = 0; k < 2 * outputs.size() && status.ok(); ++k) {
+    const std::size_t i = k % outputs.size();
+    if (output_sources_[i].place == Place::none || (donors_[i] >= 0) != (k >= outputs.size()))
+      continue;
     Tensor& to = outputs[i].tensor();
     if (to.bytes())
       std::memcpy(to.raw(), resolve(output_sources_[i], arena, inputs, outputs), to.bytes());

@@ -48,6 +48,7 @@ class ExecutionPlan {
   Status size_values(const Executable& executable, const Bindings& bindings, Draft& draft);
   void fix_values(const Graph& graph, Draft& draft);
   void assign_buffers(const Graph& graph, Draft& draft);
+  void donate_inputs(const Executable& executable, Draft& draft);
   void overwrite_operands(const Graph& graph, Draft& draft);
   Status bind_kernels(const Executable& executable, Draft& draft);
   void place_values(const Graph& graph, Draft& draft);
@@ -60,6 +61,7 @@ class ExecutionPlan {
   std::vector<Step> steps_;
   std::vector<Extent> outputs_;
   std::vector<Slot> output_sources_;  // where each output's data is when it is not written in place
+  std::vector<int> donors_;           // of each output: the input whose memory it takes, or -1
   std::vector<Tensor> fixed_;         // tensors that shape computations became
   std::size_t max_arguments_ = 0;
   ArenaPlan arena_;

@@ -71,6 +71,40 @@ TEST_P(OnEveryBackend, RefusesWrongInputsByName) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, OnEveryBackend, testing::ValuesIn(engine::backend_names()));
 
+// w' = w - x and y = w + x, in either order: where w is read after w' is made, w' is copied.
+TEST_P(OnEveryBackend, DonatedInputsBecomeOutputs) {
+  for (const bool reads_late : {false, true}) {
+    auto g = std::make_unique<Graph>();
+    const Type type(DType::f32, {3});
+    Value *w = g->add_input("w", type), *x = g->add_input("x", type);
+    GraphBuilder builder(*g, ops::table());
+    ops::B b(builder);
+    Value* early = reads_late ? nullptr : b.reduce_sum(b.add(w, x), b.ints({0}));
+    Value* next = b.sub(w, x);
+    Value* y = reads_late ? b.reduce_sum(b.add(w, x), b.ints({0})) : early;
+    g->add_output(next, "w'");
+    g->add_output(y, "y");
+    engine::CompileOptions options;
+    options.donations = {{0, 0}};
+    auto executable = engine::compile(std::move(g), **engine::backend_named(GetParam()), options);
+    ASSERT_TRUE(executable.ok()) << executable.error().text();
+    ThreadPool pool(1);
+    const Tensor weight = Tensor::vector<float>({5, 6, 7}), step = Tensor::vector<float>({1, 2, 3});
+    for (int k = 1; k <= 2; ++k) {
+      auto out = (*executable)->run({Datum(weight), Datum(step)}, pool);
+      ASSERT_TRUE(out.ok()) << out.error().text();
+      EXPECT_EQ((*out)[0].tensor().raw(), weight.raw());
+      if (GetParam() == "null") continue;
+      EXPECT_EQ(element(weight, 2), 7 - 3 * k);
+      EXPECT_EQ(element((*out)[1].tensor(), 0), 18 - 6 * (k - 1) + 6);
+    }
+    auto memory = (*executable)->memory({Datum(weight), Datum(step)});
+    ASSERT_TRUE(memory.ok());
+    EXPECT_EQ(memory->donated_bytes + memory->copied_bytes, 12);
+    if (GetParam() == "cpu") EXPECT_EQ(memory->copied_bytes, reads_late ? 12 : 0);
+  }
+}
+
 TEST(Passes, AreIdempotentAndKeepTheMeaning) {
   auto graph = network();
   const Datums inputs = {Datum(ramp({2, 3, 4}))};
