@@ -28,11 +28,13 @@ struct Maker {
   Result<KernelPtr> (*make)(const Node&);
 };
 
-constexpr std::array<Maker, 7> kMakers = {{{takes_elementwise, make_elementwise},
+constexpr std::array<Maker, 9> kMakers = {{{takes_elementwise, make_elementwise},
                                            {takes_reduction, make_reduction},
                                            {takes_movement, make_movement},
                                            {takes_matmul, make_matmul},
                                            {takes_convolution, make_convolution},
+                                           {takes_weight_adjoint, make_weight_adjoint},
+                                           {takes_scatter_adjoint, make_scatter_adjoint},
                                            {takes_pooling, make_pooling},
                                            {takes_resize, make_resize}}};
 

@@ -29,6 +29,14 @@ Result<KernelPtr> make_matmul(const Node& node);
 Verdict takes_convolution(const Node& node);
 Result<KernelPtr> make_convolution(const Node& node);
 
+/// conv_weight_adjoint through oneDNN.
+Verdict takes_weight_adjoint(const Node& node);
+Result<KernelPtr> make_weight_adjoint(const Node& node);
+
+/// max_pool_adjoint, average_pool_adjoint and gather_adjoint.
+Verdict takes_scatter_adjoint(const Node& node);
+Result<KernelPtr> make_scatter_adjoint(const Node& node);
+
 /// max_pool without positions, and average_pool.
 Verdict takes_pooling(const Node& node);
 Result<KernelPtr> make_pooling(const Node& node);
