@@ -2,6 +2,7 @@
 #include "tenon/migrate/model_file.h"
 
 #include "tenon/base/file.h"
+#include "tenon/formats/checkpoint/checkpoint.h"
 #include "tenon/ir/text.h"
 #include "tenon/ops/registry.h"
 
@@ -34,6 +35,19 @@ Result<ModelFile> open_onnx(const std::filesystem::path& path, const OpenOptions
   return m;
 }
 
+// A checkpoint of training, or a run's folder, whose newest whole checkpoint is meant.
+Result<ModelFile> open_checkpoint(const std::filesystem::path& path) {
+  std::filesystem::path folder = path;
+  if (const auto newest = checkpoint::newest_whole(path / "checkpoints")) folder = *newest;
+  if (!checkpoint::is_checkpoint(folder))
+    return unsupported("a folder that is neither a checkpoint nor a run is no model")
+        .at(path.string());
+  ModelFile m;
+  m.format = "checkpoint";
+  m.graph = std::move(TENON_TRY(checkpoint::read(folder, false)).model);
+  return m;
+}
+
 }  // namespace
 
 Result<ModelFile> open_model(const std::filesystem::path& path, const OpenOptions& options) {
@@ -42,8 +56,7 @@ Result<ModelFile> open_model(const std::filesystem::path& path, const OpenOption
     return not_found("there is no model at this path")
         .at(path.string())
         .with_help("check the path");
-  if (std::filesystem::is_directory(path, ignored))
-    return unsupported("a folder is no model file").at(path.string());
+  if (std::filesystem::is_directory(path, ignored)) return open_checkpoint(path);
   auto mapped = TENON_TRY_AT(path.string(), MappedFile::open(path));
   const std::string_view start(reinterpret_cast<const char*>(mapped->bytes().data()),
                                std::min<std::size_t>(mapped->bytes().size(), kTextStart.size()));

@@ -1,4 +1,4 @@
-// Opens a model, whatever its form: an ONNX file, Tenon's text form, or a bundle.
+// Opens a model, whatever its form: an ONNX file, Tenon's text form, or a checkpoint of training.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace tenon::migrate {
 
 /// A model as its file holds it.
 struct ModelFile {
-  std::string format;  // "onnx", "tenon-text"
+  std::string format;  // "onnx", "tenon-text", "checkpoint"
   std::unique_ptr<Graph> graph;
   std::map<std::string, std::int64_t> opsets;
   std::string producer;
