@@ -19,9 +19,9 @@ Status check_options(const LoaderOptions& o, const Source& source) {
   if (o.pad_multiple < 1) return invalid("padding to multiples of {}", o.pad_multiple);
   if (!(o.timeout_seconds > 0)) return invalid("a timeout of {} seconds", o.timeout_seconds);
   if (source.size() == 0) return invalid("the source holds no samples");
-  if (o.drop_last && source.size() < o.batch * o.ranks)
-    return invalid("{} samples do not fill one batch of {}", source.size(), o.batch * o.ranks)
-        .with_help("a smaller batch, or drop_last = false");
+  if (o.pack_tokens < 0 || (o.pack_tokens > 0 && (o.collate != Collate::pack || o.bucket_batches)))
+    return invalid("packs of {} tokens", o.pack_tokens)
+        .with_help("pack_tokens goes with collate = \"pack\" and without bucket_batches");
   return {};
 }
 
@@ -56,10 +56,15 @@ Result<std::unique_ptr<Loader>> Loader::create(SourcePtr source,
                        .shuffle = options.shuffle,
                        .batch = options.batch * options.ranks,
                        .drop_last = options.drop_last,
-                       .bucket_batches = options.bucket_batches});
-  if (from.epoch < 0 || from.position < 0 || from.position > source->size())
+                       .bucket_batches = options.bucket_batches,
+                       .pack_tokens = options.pack_tokens});
+  if (order.positions() == 0)
+    return invalid("{} samples do not fill one batch of {}", order.units(),
+                   options.batch * options.ranks)
+        .with_help("a smaller batch, or drop_last = false");
+  if (from.epoch < 0 || from.position < 0 || from.position > order.units())
     return invalid("no position {} of epoch {} in {} samples", from.position, from.epoch,
-                   source->size());
+                   order.units());
   auto shared =
       std::make_shared<Shared>(std::move(source), std::move(transforms), options, std::move(order));
   for (const TransformPtr& t : shared->transforms) shared->stage_names.push_back(t->name());
@@ -74,6 +79,8 @@ Result<std::unique_ptr<Loader>> Loader::create(SourcePtr source,
     shared->fixed = false;
     shared->length_field = i;
   }
+  if (options.pack_tokens > 0 && shared->fixed)
+    return invalid("every sample has the same length, so there is nothing to pack");
   shared->batch_fields = batched(fields, options);
   shared->item_fields = std::move(fields);
   shared->start = from;
@@ -129,7 +136,7 @@ void Loader::open_slot(std::int64_t batch) {
   if (batch >= s.end) return;
   Slot& slot = s.slot_of(batch);
   slot.place = s.place_of(batch);
-  slot.size = s.size_at(slot.place);
+  slot.size = slot.samples = s.size_at(slot.place);
   if (s.fixed) {
     slot.tensors.resize(s.item_fields.size());
     for (std::size_t i = 0; i < s.item_fields.size(); ++i) {
@@ -267,11 +274,11 @@ Result<std::optional<Batch>> Loader::next() {
     s.failure = status.error();
     return std::move(status).error();
   }
-  Batch batch{slot.tensors, slot.size, slot.place.epoch, slot.place.position,
+  Batch batch{slot.tensors, slot.samples, slot.place.epoch, slot.place.position,
               s.ends_epoch(slot.place)};
   if (!s.fixed) slot.tensors.clear();
   s.lent = s.consumed++;
-  s.samples += slot.size;
+  s.samples += slot.samples;
   return std::optional<Batch>(std::move(batch));
 }
 

@@ -38,6 +38,9 @@ struct LoaderOptions {
   Collate collate = Collate::pad;
   std::int64_t pad_multiple = 1;
   double pad_value = 0;
+  /// > 0, with Collate::pack: `batch` counts packs of samples that fill so many tokens (length of
+  /// the first field whose dims vary), see Packs in order.h.
+  std::int64_t pack_tokens = 0;
   int rank = 0, ranks = 1;  // this rank's slice of every batch over all ranks
   OnBad on_bad = OnBad::skip;
   std::int64_t max_bad = 1000;  // more bad samples than this are an error
@@ -49,7 +52,7 @@ struct LoaderOptions {
 struct LoaderState {
   std::uint64_t seed = 0;
   std::int64_t epoch = 0;
-  std::int64_t position = 0;  // samples of this epoch that were returned, over all ranks
+  std::int64_t position = 0;  // samples (or packs) of this epoch that were returned, by all ranks
   bool operator==(const LoaderState&) const = default;
 };
 

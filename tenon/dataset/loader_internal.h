@@ -36,7 +36,8 @@ struct Slot {
   std::atomic<std::int64_t> remaining{0};
   std::unique_ptr<Cell[]> cells;
   std::vector<Tensor> tensors;
-  std::vector<Item> items;  // one a cell, where dims vary
+  std::vector<std::vector<Item>> items;  // of each cell, where dims vary; unused ones are empty
+  std::int64_t samples = 0;
   // Guarded by Shared::mutex:
   bool ready = false;
   std::optional<Error> error;
@@ -123,8 +124,9 @@ class Loader::Worker {
 
  private:
   Status produce(Place place, std::int64_t cell, int attempt);
-  Status make_sample(std::int64_t index, std::int64_t epoch);
-  Status check_sample() const;
+  Status read_samples(std::int64_t unit, std::int64_t epoch);
+  Status make_sample(std::int64_t index, std::int64_t epoch, Item& item);
+  Status check_sample(const Item& item) const;
   void write_row(Slot& slot, std::int64_t cell);
   void finish(Slot& slot);
   bool wait_for_room(std::int64_t batch);
@@ -132,7 +134,9 @@ class Loader::Worker {
   Shared& shared_;
   Activity& activity_;
   Order::Walk walk_;
-  Item item_;
+  std::vector<Item> items_;  // of one cell; kept, so that steady reading allocates nothing
+  std::size_t num_items_ = 0;
+  std::string last_bad_;
   std::int64_t last_ns_ = 0;
 };
 

@@ -303,6 +303,61 @@ TEST(Loader, BucketsHoldLikeLengths) {
   EXPECT_EQ(padded, 600) << "one stretch of all samples sorts perfectly";
 }
 
+TEST(Loader, PacksFillABudget) {
+  const auto source = std::make_shared<Texts>();  // 600 tokens
+  const LoaderOptions o{
+      .batch = 2, .drop_last = false, .epochs = 2, .collate = Collate::pack, .pack_tokens = 15};
+  auto loader = make(source, o);
+  std::multiset<std::int64_t> seen;
+  std::int64_t batches = 0;
+  while (const auto batch = loader->next().value()) {
+    const auto offsets = to_int64s(batch->tensors[2]), labels = to_int64s(batch->tensors[1]);
+    ASSERT_EQ(offsets.size(), labels.size() + 1);
+    EXPECT_EQ(batch->size, static_cast<std::int64_t>(labels.size()));
+    EXPECT_LE(batch->tensors[0].dim(0), 30);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      EXPECT_EQ(offsets[i + 1] - offsets[i], labels[i] % 5 + 1);
+      EXPECT_EQ(batch->tensors[0].data<std::int64_t>()[offsets[i]], labels[i]);
+      seen.insert(labels[i]);
+    }
+    ++batches;
+  }
+  for (std::int64_t i = 0; i < 200; ++i) EXPECT_EQ(seen.count(i), 2u) << "each once an epoch";
+  EXPECT_EQ(batches, 40) << "no token of the budget stays unused";
+  EXPECT_FALSE(Loader::create(source, {}, {.pack_tokens = 15}).ok()) << "with padding";
+  EXPECT_FALSE(Loader::create(std::make_shared<Numbers>(9), {},
+                              {.batch = 1, .collate = Collate::pack, .pack_tokens = 15})
+                   .ok())
+      << "nothing varies";
+}
+
+TEST(Loader, PacksResumeUnderAnyNumberOfWorkers) {
+  const auto source = std::make_shared<Texts>();
+  LoaderOptions o{.batch = 3, .collate = Collate::pack, .pack_tokens = 11};
+  const Seen whole = take(*make(source, o), 30);
+  for (const int workers : {0, 1, 3})
+    for (const std::int64_t at : {0, 1, 17}) {
+      o.workers = workers;
+      auto before = make(source, o);
+      take(*before, at);
+      const Seen rest = take(*make(source, o, before->state()), 30 - at);
+      EXPECT_TRUE(std::equal(rest.bytes.begin(), rest.bytes.end(), whole.bytes.begin() + at));
+    }
+}
+
+TEST(Packs, LongOnesStandAlone) {
+  const Texts source;
+  const Packs packs(source, 3, 1);
+  std::int64_t samples = 0;
+  for (std::int64_t p = 0; p < packs.size(); ++p) {
+    std::int64_t total = 0;
+    for (const std::int64_t i : packs[p]) total += source.length(i);
+    EXPECT_TRUE(total <= 3 || packs[p].size() == 1);
+    samples += static_cast<std::int64_t>(packs[p].size());
+  }
+  EXPECT_EQ(samples, 200);
+}
+
 TEST(Loader, WrongOptionsAreRefused) {
   const auto source = std::make_shared<Numbers>(10);
   const auto refused = [&](LoaderOptions o) { return !Loader::create(source, {}, o).ok(); };

@@ -115,40 +115,56 @@ Status Loader::Worker::produce(Place place, std::int64_t cell, int attempt) {
   while (true) {
     const std::int64_t index = attempt == 0 ? walk_.index(place.epoch, position)
                                             : walk_.substitute(place.epoch, position, attempt);
-    activity_.index.store(index, std::memory_order_relaxed);
-    Status status = make_sample(index, place.epoch);
-    if (status.ok()) return status;
-    Error e = std::move(status).error().at(
-        fmt::format("sample {}, {}", index, shared_.source->describe(index)));
-    if (o.on_bad == OnBad::fail) return e;
-    TENON_TRY(shared_.note_bad(index, e.message));
+    TENON_TRY(read_samples(index, place.epoch));
+    if (num_items_ > 0) return {};
     if (++attempt > kMaxSubstitutes)
       return invalid("{} samples drawn in place of a bad one are bad too; the last: {}",
-                     kMaxSubstitutes, e.text());
+                     kMaxSubstitutes, last_bad_);
     activity_.attempt.store(attempt, std::memory_order_relaxed);
   }
 }
 
-Status Loader::Worker::make_sample(std::int64_t index, std::int64_t epoch) {
-  item_.index = index;
-  item_.random = CounterRandom(mix_key(shared_.start.seed, static_cast<std::uint64_t>(epoch)),
-                               static_cast<std::uint64_t>(index));
-  activity_.stage.store("reading", std::memory_order_relaxed);
-  TENON_TRY(shared_.source->read(index, item_));
-  for (std::size_t i = 0; i < shared_.transforms.size(); ++i) {
-    activity_.stage.store(shared_.stage_names[i].c_str(), std::memory_order_relaxed);
-    TENON_TRY(shared_.transforms[i]->apply(item_));
+// Of a pack, bad samples are left out.
+Status Loader::Worker::read_samples(std::int64_t unit, std::int64_t epoch) {
+  const auto samples = walk_.samples(unit);
+  if (items_.size() < samples.size()) items_.resize(samples.size());
+  num_items_ = 0;
+  for (const std::int64_t index : samples) {
+    activity_.index.store(index, std::memory_order_relaxed);
+    Status status = make_sample(index, epoch, items_[num_items_]);
+    if (status.ok()) {
+      ++num_items_;
+      continue;
+    }
+    Error e = std::move(status).error().at(
+        fmt::format("sample {}, {}", index, shared_.source->describe(index)));
+    if (shared_.options.on_bad == OnBad::fail) return e;
+    TENON_TRY(shared_.note_bad(index, e.message));
+    last_bad_ = e.text();
   }
-  return check_sample();
+  return {};
 }
 
-Status Loader::Worker::check_sample() const {
+Status Loader::Worker::make_sample(std::int64_t index, std::int64_t epoch, Item& item) {
+  item.index = index;
+  item.random = CounterRandom(mix_key(shared_.start.seed, static_cast<std::uint64_t>(epoch)),
+                              static_cast<std::uint64_t>(index));
+  activity_.stage.store("reading", std::memory_order_relaxed);
+  TENON_TRY(shared_.source->read(index, item));
+  for (std::size_t i = 0; i < shared_.transforms.size(); ++i) {
+    activity_.stage.store(shared_.stage_names[i].c_str(), std::memory_order_relaxed);
+    TENON_TRY(shared_.transforms[i]->apply(item));
+  }
+  return check_sample(item);
+}
+
+Status Loader::Worker::check_sample(const Item& item) const {
   const Fields& fields = shared_.item_fields;
-  if (item_.values.size() != fields.size())
-    return invalid("{} values for {} fields", item_.values.size(), fields.size());
+  if (item.values.size() != fields.size())
+    return invalid("{} values for {} fields", item.values.size(), fields.size());
   std::int64_t length = -1;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const Value& v = item_.values[i];
+    const Value& v = item.values[i];
     bool fits = v.dtype == fields[i].dtype && v.dims.size() == fields[i].dims.size() && !v.encoded;
     for (std::size_t d = 0; fits && d < v.dims.size(); ++d)
       fits = fields[i].dims[d] < 0 || fields[i].dims[d] == v.dims[d];
@@ -166,14 +182,22 @@ Status Loader::Worker::check_sample() const {
 
 void Loader::Worker::write_row(Slot& slot, std::int64_t cell) {
   if (!shared_.fixed) {
-    std::swap(slot.items[static_cast<std::size_t>(cell)].values, item_.values);
+    std::vector<Item>& row = slot.items[static_cast<std::size_t>(cell)];
+    if (row.size() < num_items_) row.resize(num_items_);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i < num_items_)
+        std::swap(row[i].values, items_[i].values);
+      else
+        row[i].values.clear();
+    }
     return;
   }
-  for (std::size_t i = 0; i < item_.values.size(); ++i) {
-    const std::size_t bytes = item_.values[i].bytes();
+  const std::vector<Value>& values = items_[0].values;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t bytes = values[i].bytes();
     if (bytes)
-      std::memcpy(slot.tensors[i].raw() + static_cast<std::size_t>(cell) * bytes,
-                  item_.values[i].data, bytes);
+      std::memcpy(slot.tensors[i].raw() + static_cast<std::size_t>(cell) * bytes, values[i].data,
+                  bytes);
   }
 }
 
@@ -190,36 +214,56 @@ void Loader::Worker::finish(Slot& slot) {
 namespace {
 
 // Padded: [size, longest, rest...]; packed: [sum of lengths, rest...].
-Tensor joined(const LoaderOptions& o, const Field& field, const std::vector<Item>& items,
-              std::size_t f, std::int64_t size, std::int64_t longest, std::int64_t total) {
+Tensor joined(const LoaderOptions& o, const Field& field, const std::vector<const Item*>& items,
+              std::size_t f, std::int64_t longest, std::int64_t total) {
   Dims dims = field.dims;
   if (o.collate == Collate::pad) {
     dims[0] = longest;
-    dims.insert(dims.begin(), size);
+    dims.insert(dims.begin(), static_cast<std::int64_t>(items.size()));
   } else {
     dims[0] = total;
   }
   Tensor t = o.collate == Collate::pad ? Tensor::full(field.dtype, dims, o.pad_value)
                                        : Tensor(field.dtype, dims);
-  const std::size_t stride = size ? t.bytes() / static_cast<std::size_t>(size) : 0;
+  const std::size_t stride = items.empty() ? 0 : t.bytes() / items.size();
   std::size_t at = 0;
-  for (std::int64_t i = 0; i < size; ++i) {
-    const Value& v = items[static_cast<std::size_t>(i)].values[f];
-    std::byte* to =
-        t.raw() + (o.collate == Collate::pad ? static_cast<std::size_t>(i) * stride : at);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Value& v = items[i]->values[f];
+    std::byte* to = t.raw() + (o.collate == Collate::pad ? i * stride : at);
     if (v.bytes()) std::memcpy(to, v.data, v.bytes());
     at += v.bytes();
   }
   return t;
 }
 
+// [size, dims...] of a field whose dims do not vary.
+Tensor stacked(const Field& field, const std::vector<const Item*>& items, std::size_t f) {
+  Dims dims = field.dims;
+  dims.insert(dims.begin(), static_cast<std::int64_t>(items.size()));
+  Tensor t(field.dtype, dims);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const Value& v = items[i]->values[f];
+    if (v.bytes()) std::memcpy(t.raw() + i * v.bytes(), v.data, v.bytes());
+  }
+  return t;
+}
+
+std::vector<const Item*> items_of(const Slot& slot) {
+  std::vector<const Item*> out;
+  for (std::int64_t c = 0; c < slot.size; ++c)
+    for (const Item& item : slot.items[static_cast<std::size_t>(c)])
+      if (!item.values.empty()) out.push_back(&item);
+  return out;
+}
+
 }  // namespace
 
 Status collate(const LoaderOptions& o, const Fields& fields, std::size_t length_field, Slot& slot) {
+  const std::vector<const Item*> items = items_of(slot);
   std::vector<std::int64_t> lengths, offsets = {0};
   std::int64_t longest = 0;
-  for (std::int64_t i = 0; i < slot.size; ++i) {
-    lengths.push_back(slot.items[static_cast<std::size_t>(i)].values[length_field].dims[0]);
+  for (const Item* item : items) {
+    lengths.push_back(item->values[length_field].dims[0]);
     offsets.push_back(offsets.back() + lengths.back());
     longest = std::max(longest, lengths.back());
   }
@@ -227,23 +271,12 @@ Status collate(const LoaderOptions& o, const Fields& fields, std::size_t length_
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(longest * 8, slot.size, &bytes) || bytes > (std::int64_t{1} << 40))
     return invalid("a batch of {} samples of length {} is too large", slot.size, longest);
+  slot.samples = static_cast<std::int64_t>(items.size());
   slot.tensors.clear();
-  for (std::size_t f = 0; f < fields.size(); ++f) {
-    if (!is_fixed(fields[f])) {
-      slot.tensors.push_back(
-          joined(o, fields[f], slot.items, f, slot.size, longest, offsets.back()));
-      continue;
-    }
-    Dims dims = fields[f].dims;
-    dims.insert(dims.begin(), slot.size);
-    Tensor t(fields[f].dtype, dims);
-    for (std::int64_t i = 0; i < slot.size; ++i) {
-      const Value& v = slot.items[static_cast<std::size_t>(i)].values[f];
-      if (v.bytes())
-        std::memcpy(t.raw() + static_cast<std::size_t>(i) * v.bytes(), v.data, v.bytes());
-    }
-    slot.tensors.push_back(std::move(t));
-  }
+  for (std::size_t f = 0; f < fields.size(); ++f)
+    slot.tensors.push_back(is_fixed(fields[f])
+                               ? stacked(fields[f], items, f)
+                               : joined(o, fields[f], items, f, longest, offsets.back()));
   slot.tensors.push_back(Tensor::vector(o.collate == Collate::pad ? lengths : offsets));
   return {};
 }

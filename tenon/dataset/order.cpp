@@ -2,22 +2,58 @@
 #include "tenon/dataset/order.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <numeric>
 
 namespace tenon::dataset {
 
+Packs::Packs(const Source& source, std::int64_t budget, std::uint64_t seed) {
+  // Samples by falling length, those of one length in an order drawn by the seed.
+  const std::int64_t n = source.size();
+  std::map<std::int64_t, std::vector<std::int64_t>, std::greater<>> by_length;
+  const KeyedPermutation draw(static_cast<std::uint64_t>(std::max<std::int64_t>(n, 1)),
+                              mix_key(seed, 0x7061636b));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto sample = static_cast<std::int64_t>(draw(static_cast<std::uint64_t>(i)));
+    by_length[source.length(sample)].push_back(sample);
+  }
+  std::vector<std::vector<std::int64_t>> packs;
+  std::map<std::int64_t, std::vector<std::size_t>> open;  // by what is left of the budget
+  for (const auto& [length, samples] : by_length)
+    for (const std::int64_t sample : samples) {
+      std::size_t pack = packs.size();
+      std::int64_t left = budget;
+      if (const auto fit = open.lower_bound(length); fit != open.end()) {
+        left = fit->first;
+        pack = fit->second.back();
+        fit->second.pop_back();
+        if (fit->second.empty()) open.erase(fit);
+      } else {
+        packs.emplace_back();
+      }
+      packs[pack].push_back(sample);
+      if (left > length) open[left - length].push_back(pack);
+    }
+  for (const auto& pack : packs) {
+    samples_.insert(samples_.end(), pack.begin(), pack.end());
+    starts_.push_back(samples_.size());
+  }
+}
+
 Order::Order(SourcePtr source, OrderOptions options)
     : source_(std::move(source)), options_(options) {
   TENON_CHECK(options_.batch >= 1, "batch {}", options_.batch);
-  const std::int64_t n = source_->size();
-  positions_ = options_.drop_last ? n / options_.batch * options_.batch : n;
+  if (options_.pack_tokens > 0) packs_ = Packs(*source_, options_.pack_tokens, options_.seed);
+  units_ = options_.pack_tokens > 0 ? packs_.size() : source_->size();
+  positions_ = options_.drop_last ? units_ / options_.batch * options_.batch : units_;
 }
 
 std::int64_t Order::Walk::plain(std::int64_t epoch, std::int64_t position) {
   if (!order_.options_.shuffle) return position;
   if (epoch != epoch_) {
     permutation_ = KeyedPermutation(
-        static_cast<std::uint64_t>(order_.source_->size()),
+        static_cast<std::uint64_t>(order_.units_),
         mix_key(order_.options_.seed, static_cast<std::uint64_t>(epoch), 0x6f72646572));
     epoch_ = epoch;
   }
@@ -58,12 +94,18 @@ std::int64_t Order::Walk::index(std::int64_t epoch, std::int64_t position) {
   return plan_[static_cast<std::size_t>(position % size)];
 }
 
+std::span<const std::int64_t> Order::Walk::samples(std::int64_t unit) {
+  if (order_.options_.pack_tokens > 0) return order_.packs_[unit];
+  single_ = unit;
+  return {&single_, 1};
+}
+
 std::int64_t Order::Walk::substitute(std::int64_t epoch, std::int64_t position, int attempt) const {
   const std::uint64_t draw =
       mix_key(mix_key(order_.options_.seed, static_cast<std::uint64_t>(epoch),
                       static_cast<std::uint64_t>(position)),
               static_cast<std::uint64_t>(attempt), 0x73756273);
-  return static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(order_.source_->size()));
+  return static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(order_.units_));
 }
 
 }  // namespace tenon::dataset
