@@ -57,6 +57,21 @@ std::optional<DType> idx_type(unsigned code) {
   }
 }
 
+Result<NamedTensors> read_arrays(const fs::path& path) {
+  if (path.extension() == ".npz") return read_npz(path);
+  NamedTensors out;
+  if (path.extension() == ".safetensors") {
+    const Safetensors file = TENON_TRY(Safetensors::open(path));
+    for (const SafetensorsEntry& e : file.entries())
+      out.emplace_back(e.name, TENON_TRY(file.tensor(e)));
+  } else {
+    out.emplace_back(path.stem().string(), TENON_TRY(read_npy(path)));
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<Tensor> parse_idx(std::string_view bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   if (bytes.size() < 4 || byte(0) || byte(1)) return invalid("not an idx file");
@@ -81,21 +96,6 @@ Result<Tensor> parse_idx(std::string_view bytes) {
     std::reverse(t.raw() + i, t.raw() + i + width);
   return t;
 }
-
-Result<NamedTensors> read_arrays(const fs::path& path) {
-  if (path.extension() == ".npz") return read_npz(path);
-  NamedTensors out;
-  if (path.extension() == ".safetensors") {
-    const Safetensors file = TENON_TRY(Safetensors::open(path));
-    for (const SafetensorsEntry& e : file.entries())
-      out.emplace_back(e.name, TENON_TRY(file.tensor(e)));
-  } else {
-    out.emplace_back(path.stem().string(), TENON_TRY(read_npy(path)));
-  }
-  return out;
-}
-
-}  // namespace
 
 Result<Tensor> read_idx(const fs::path& path) {
   const std::string bytes = TENON_TRY(read_gzip(path));

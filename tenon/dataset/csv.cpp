@@ -127,6 +127,8 @@ class ColumnReader {
   std::unordered_map<std::string, std::int32_t> known_;
 };
 
+}  // namespace
+
 Result<Columns> parse_csv(std::string_view text, const std::vector<std::string>& names,
                           const std::vector<std::string>& numeric) {
   CsvReader reader(text);
@@ -156,8 +158,6 @@ Result<Columns> parse_csv(std::string_view text, const std::vector<std::string>&
   for (auto& [at, column] : columns) out.push_back(std::move(column).take());
   return out;
 }
-
-}  // namespace
 
 Result<Columns> read_csv(const fs::path& path, const std::vector<std::string>& names,
                          const std::vector<std::string>& numeric) {

@@ -1,6 +1,7 @@
 // Keys to options, options to sources.
 #include "tenon/dataset/data_config.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "tenon/base/object_reader.h"
@@ -195,6 +196,7 @@ void read_loader(ObjectReader& r, LoaderOptions& o) {
   choose(r, "collate", {"pad", "pack"}, o.collate);
   r.integer("pad_multiple", o.pad_multiple, 1, 1 << 20);
   r.number("pad_value", o.pad_value, -1e30);
+  r.integer("pack_tokens", o.pack_tokens, 0, std::int64_t{1} << 40);
   choose(r, "on_bad", {"skip", "fail"}, o.on_bad);
   r.integer("max_bad", o.max_bad, 0);
   r.number("timeout_seconds", o.timeout_seconds, 0.001);
@@ -208,6 +210,25 @@ void read_table(ObjectReader& r, TableOptions& o) {
   r.number("label_above", above, -1e30);
   if (r.has("label_above")) o.label_above = above;
   r.integer("hash_buckets", o.hash_buckets, 0);
+}
+
+// [data.classes]: name = "folder" or a list of folders; in the order of the names.
+void read_classes(ObjectReader& r, Classes& out) {
+  const Json* table = r.child("classes");
+  if (!table) return;
+  if (!table->is_object()) return r.problem(invalid("'classes' must be a table of folders"));
+  for (const auto& [name, folders] : table->items()) {
+    const auto list =
+        folders.is_string()
+            ? Result<std::vector<std::string>>(std::vector<std::string>{folders.get<std::string>()})
+            : json_as<std::vector<std::string>>(folders, name);
+    if (list.ok() && !list->empty())
+      out.push_back({name, *list});
+    else
+      r.problem(invalid("class '{}' must be a folder or a list of folders", name));
+  }
+  std::sort(out.begin(), out.end(),
+            [](const ClassFolders& a, const ClassFolders& b) { return a.name < b.name; });
 }
 
 void read_source(Reading& reading, ObjectReader& r, DataConfig& c) {
@@ -229,23 +250,30 @@ void read_source(Reading& reading, ObjectReader& r, DataConfig& c) {
     case SourceKind::image_folder:
       choose(r, "color", {"rgb", "bgr", "gray"}, c.color);
       r.integer("background", c.background, 0, 255);
+      read_classes(r, c.classes);
       break;
     case SourceKind::sound_folder:
       r.integer("sample_rate", c.sound.sample_rate, 1, 10'000'000);
       r.number("seconds", c.sound.seconds, 1e-6, 1e5);
       r.boolean("random_start", c.sound.random_start);
+      read_classes(r, c.classes);
       break;
     case SourceKind::corpus:
       r.integer("sequence", c.corpus.sequence, 1, 1 << 24);
       r.text("extension", c.corpus.extension);
-      [[fallthrough]];
+      r.require("tokenizer");
+      read_path(reading, r, "tokenizer", c.tokenizer);
+      break;
     case SourceKind::text_folder:
-      r.integer("max_length", c.max_length, 1, 1 << 24);
+      r.integer("max_length", c.text.max_length, 1, 1 << 24);
+      r.boolean("mail", c.text.mail);
+      read_classes(r, c.classes);
       r.require("tokenizer");
       read_path(reading, r, "tokenizer", c.tokenizer);
       break;
     case SourceKind::csv:
-    case SourceKind::parquet: read_table(r, c.table); break;
+    case SourceKind::parquet:
+    case SourceKind::arrow: read_table(r, c.table); break;
   }
 }
 
@@ -267,13 +295,15 @@ Result<SourcePtr> open_arrays(const DataConfig& c, const std::vector<std::string
 Result<SourcePtr> open_all(const DataConfig& c, const fs::path& path) {
   switch (c.kind) {
     case SourceKind::idx: return idx_source(path / c.images, path / c.labels);
-    case SourceKind::image_folder: return image_folder_source(path, c.color, c.background);
-    case SourceKind::sound_folder: return sound_folder_source(path, c.sound);
+    case SourceKind::image_folder:
+      return image_folder_source(path, c.color, c.background, c.classes);
+    case SourceKind::sound_folder: return sound_folder_source(path, c.sound, c.classes);
     case SourceKind::text_folder:
-      return text_folder_source(path, TENON_TRY(open_tokenizer(c)), c.max_length);
+      return text_folder_source(path, TENON_TRY(open_tokenizer(c)), c.text, c.classes);
     case SourceKind::corpus: return corpus_source(path, TENON_TRY(open_tokenizer(c)), c.corpus);
     case SourceKind::csv: return csv_source(path, c.table);
     case SourceKind::parquet: return parquet_source(path, c.table);
+    case SourceKind::arrow: return arrow_source(path, c.table);
     case SourceKind::arrays: return open_arrays(c, c.files);
   }
   return invalid("no source");
@@ -290,10 +320,10 @@ Result<DataConfig> parse_data_config(const Json& data, const fs::path& folder,
   DataConfig c;
   ObjectReader r(data, where, reading.problems);
   r.require("kind");
-  choose(
-      r, "kind",
-      {"idx", "image_folder", "sound_folder", "text_folder", "corpus", "csv", "parquet", "arrays"},
-      c.kind);
+  choose(r, "kind",
+         {"idx", "image_folder", "sound_folder", "text_folder", "corpus", "csv", "parquet", "arrow",
+          "arrays"},
+         c.kind);
   r.require("path");
   read_path(reading, r, "path", c.path);
   read_path(reading, r, "test_path", c.test_path);

@@ -22,6 +22,7 @@ enum class SourceKind : std::uint8_t {
   corpus,
   csv,
   parquet,
+  arrow,
   arrays
 };
 
@@ -37,7 +38,8 @@ struct DataConfig {
   int background = -1;
   SoundOptions sound;
   std::filesystem::path tokenizer;
-  int max_length = 512;
+  TextOptions text;
+  Classes classes;  // of folders
   CorpusOptions corpus;
   TableOptions table;
   std::vector<TransformPtr> transforms, test_transforms;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/base/npy.h"
@@ -14,6 +15,7 @@ namespace tenon::dataset {
 
 /// An idx file (LeCun's format), gzipped or not, as a tensor.
 Result<Tensor> read_idx(const std::filesystem::path& path);
+Result<Tensor> parse_idx(std::string_view bytes);
 /// Pictures and labels of two idx files: fields `image` u8 [height, width], `label` i64 [].
 Result<SourcePtr> idx_source(const std::filesystem::path& images,
                              const std::filesystem::path& labels);
@@ -25,11 +27,19 @@ Result<SourcePtr> array_source(NamedTensors arrays, std::string name,
 /// The arrays of .npy files (named after them), of an .npz or of a .safetensors file.
 Result<SourcePtr> array_file_source(const std::vector<std::filesystem::path>& paths);
 
-/// root/CLASS/**/*.{png,jpg,jpeg}: fields `image` u8 [-1, -1, 3] (or 1 for grey), `label` i64 [];
-/// classes are the sorted folder names. A folder without subfolders is one class. The first
-/// transform decodes.
+/// A class and the folders below the root whose files belong to it.
+struct ClassFolders {
+  std::string name;
+  std::vector<std::string> folders;
+};
+/// Which folders are which classes. Empty: each subfolder of the root is a class of its name,
+/// sorted; a folder without subfolders is one class.
+using Classes = std::vector<ClassFolders>;
+
+/// root/CLASS/**/*.{png,jpg,jpeg}: fields `image` u8 [-1, -1, 3] (or 1 for grey), `label` i64 [].
+/// The first transform decodes.
 Result<SourcePtr> image_folder_source(const std::filesystem::path& root, Color color = Color::rgb,
-                                      int background = -1);
+                                      int background = -1, const Classes& classes = {});
 
 struct SoundOptions {
   int sample_rate = 16000;
@@ -39,12 +49,18 @@ struct SoundOptions {
   bool random_start = false;
 };
 /// root/CLASS/**/*.wav: fields `sound` f32 [samples], `label` i64 [].
-Result<SourcePtr> sound_folder_source(const std::filesystem::path& root, SoundOptions options);
+Result<SourcePtr> sound_folder_source(const std::filesystem::path& root, SoundOptions options,
+                                      const Classes& classes = {});
 
+struct TextOptions {
+  int max_length = 512;  // tokens, frame included; the rest of a text is cut off
+  bool mail = false;     // files are mails: mail_text (mail.h) of each
+};
 /// root/CLASS/**/* as text: fields `tokens` i64 [-1], `label` i64 []. Texts are tokenized when the
-/// source is opened and cut to `max_length` tokens, frame included.
+/// source is opened.
 Result<SourcePtr> text_folder_source(const std::filesystem::path& root,
-                                     std::shared_ptr<const Tokenizer> tokenizer, int max_length);
+                                     std::shared_ptr<const Tokenizer> tokenizer,
+                                     TextOptions options, const Classes& classes = {});
 
 struct CorpusOptions {
   int sequence = 256;       // tokens of a sample
@@ -66,11 +82,14 @@ struct TableOptions {
   std::optional<double> label_above;     // label becomes 1 where it is larger, else 0
   std::int64_t hash_buckets = 0;         // categories by hash; 0: numbered by first appearance
 };
-/// A CSV file with a header line (RFC 4180: quotes, doubled quotes, line ends inside quotes).
+// Tables: one file, or all files of the kind below a folder (shards) as one table.
+
+/// CSV with a header line (RFC 4180: quotes, doubled quotes, line ends inside quotes).
 Result<SourcePtr> csv_source(const std::filesystem::path& path, const TableOptions& options);
 
-/// A Parquet file, as read_parquet (table.h) reads it.
+/// Parquet and Arrow, as read_parquet and read_arrow (table.h) read them.
 Result<SourcePtr> parquet_source(const std::filesystem::path& path, const TableOptions& options);
+Result<SourcePtr> arrow_source(const std::filesystem::path& path, const TableOptions& options);
 
 /// Files with one of the extensions below a folder, sorted by path; symbolic links are not
 /// followed.

@@ -6,6 +6,7 @@
 #include "tenon/base/file.h"
 #include "tenon/dataset/audio.h"
 #include "tenon/dataset/file_sources.h"
+#include "tenon/dataset/mail.h"
 
 namespace tenon::dataset {
 namespace fs = std::filesystem;
@@ -25,23 +26,37 @@ std::string lower(std::string text) {
   return text;
 }
 
-Result<Listing> list_classes(const fs::path& root, const std::vector<std::string>& extensions) {
-  Listing out;
+// Every subfolder of the root under its own name.
+Result<Classes> subfolders(const fs::path& root) {
   std::error_code ec;
-  std::vector<fs::path> folders;
+  Classes out;
   for (fs::directory_iterator it(root, ec), end; !ec && it != end; it.increment(ec))
-    if (it->is_directory() && !it->is_symlink()) folders.push_back(it->path());
+    if (it->is_directory() && !it->is_symlink())
+      out.push_back({it->path().filename().string(), {it->path().filename().string()}});
   if (ec) return io_error("cannot list '{}': {}", root.string(), ec.message());
-  std::sort(folders.begin(), folders.end());
-  if (folders.empty()) folders.push_back(root);
-  for (const fs::path& folder : folders) {
-    auto files = TENON_TRY(files_below(folder, extensions));
+  std::sort(out.begin(), out.end(),
+            [](const ClassFolders& a, const ClassFolders& b) { return a.name < b.name; });
+  if (out.empty()) out.push_back({root.filename().string(), {"."}});
+  return out;
+}
+
+Result<Listing> list_classes(const fs::path& root, const std::vector<std::string>& extensions,
+                             const Classes& named) {
+  Listing out;
+  for (const ClassFolders& c : named.empty() ? TENON_TRY(subfolders(root)) : named) {
+    std::vector<fs::path> files;
+    for (const std::string& folder : c.folders)
+      for (fs::path& file : TENON_TRY(files_below(root / folder, extensions)))
+        files.push_back(std::move(file));
+    // A class that is asked for must exist; a subfolder may hold other things.
+    if (files.empty() && !named.empty())
+      return not_found("class '{}' has no file below '{}'", c.name, root.string());
     if (files.empty()) continue;
     out.labels.insert(out.labels.end(), files.size(),
                       static_cast<std::int64_t>(out.classes.size()));
     out.files.insert(out.files.end(), std::make_move_iterator(files.begin()),
                      std::make_move_iterator(files.end()));
-    out.classes.push_back(folder.filename().string());
+    out.classes.push_back(c.name);
   }
   if (out.files.empty())
     return not_found("no file with extension {} below '{}'",
@@ -168,24 +183,31 @@ Result<std::vector<fs::path>> files_below(const fs::path& root,
   return files;
 }
 
-Result<SourcePtr> image_folder_source(const fs::path& root, Color color, int background) {
+Result<SourcePtr> image_folder_source(const fs::path& root, Color color, int background,
+                                      const Classes& classes) {
   return SourcePtr(std::make_shared<ImageFolder>(
-      TENON_TRY(list_classes(root, {".png", ".jpg", ".jpeg"})), color, background));
+      TENON_TRY(list_classes(root, {".png", ".jpg", ".jpeg"}, classes)), color, background));
 }
 
-Result<SourcePtr> sound_folder_source(const fs::path& root, SoundOptions options) {
+Result<SourcePtr> sound_folder_source(const fs::path& root, SoundOptions options,
+                                      const Classes& classes) {
   if (options.sample_rate < 1 || !(options.seconds > 0) ||
       options.seconds * options.sample_rate > 1e9)
     return invalid("{} seconds at {} samples a second", options.seconds, options.sample_rate);
-  return SourcePtr(std::make_shared<SoundFolder>(TENON_TRY(list_classes(root, {".wav"})), options));
+  return SourcePtr(
+      std::make_shared<SoundFolder>(TENON_TRY(list_classes(root, {".wav"}, classes)), options));
 }
 
 Result<SourcePtr> text_folder_source(const fs::path& root,
-                                     std::shared_ptr<const Tokenizer> tokenizer, int max_length) {
-  Listing listing = TENON_TRY(list_classes(root, {}));
+                                     std::shared_ptr<const Tokenizer> tokenizer,
+                                     TextOptions options, const Classes& classes) {
+  Listing listing = TENON_TRY(list_classes(root, {}, classes));
   std::vector<std::vector<TokenId>> texts;
-  for (const fs::path& file : listing.files)
-    texts.push_back(tokenizer->encode_framed(TENON_TRY(read_file(file, kMaxFile)), max_length));
+  for (const fs::path& file : listing.files) {
+    std::string text = TENON_TRY(read_file(file, kMaxFile));
+    if (options.mail) text = mail_text(text);
+    texts.push_back(tokenizer->encode_framed(text, options.max_length));
+  }
   return SourcePtr(std::make_shared<TextFolder>(std::move(listing), std::move(texts)));
 }
 

@@ -8,6 +8,7 @@
 
 #include "tenon/base/file.h"
 #include "tenon/base/zip.h"
+#include "tenon/dataset/parquet_runs_internal.h"
 #include "tenon/dataset/parquet_thrift_internal.h"
 #include "tenon/dataset/snappy_internal.h"
 #include "tenon/dataset/table.h"
@@ -87,49 +88,6 @@ Result<std::string> unpacked(Bytes page, std::int64_t codec, std::int64_t size) 
   }
   if (out.size() != bytes)
     return invalid("parquet: a page of {} bytes unpacks to {}", bytes, out.size());
-  return out;
-}
-
-// The hybrid of runs and bit-packed groups; at most `count` values are taken.
-Result<std::vector<std::uint32_t>> read_runs(Bytes bytes, int width, std::size_t count) {
-  std::vector<std::uint32_t> out;
-  if (width < 0 || width > 32) return invalid("parquet: values of {} bits", width);
-  out.reserve(count);
-  std::size_t at = 0;
-  while (out.size() < count) {
-    std::uint64_t head = 0;
-    for (int shift = 0;; shift += 7) {
-      if (at >= bytes.size() || shift > 28) return invalid("parquet: a run is cut off");
-      const auto b = static_cast<unsigned>(bytes[at++]);
-      head |= static_cast<std::uint64_t>(b & 127) << shift;
-      if (b < 128) break;
-    }
-    const auto value_bytes = static_cast<std::size_t>((width + 7) / 8);
-    if (!(head & 1)) {
-      if (bytes.size() - at < value_bytes) return invalid("parquet: a run is cut off");
-      std::uint32_t v = 0;
-      if (value_bytes) std::memcpy(&v, bytes.data() + at, value_bytes);
-      at += value_bytes;
-      if (head == 0 || static_cast<std::uint64_t>(v) >> width)
-        return invalid("parquet: a broken run");
-      out.insert(out.end(), std::min<std::size_t>(head >> 1, count - out.size()), v);
-      continue;
-    }
-    const std::size_t packed = (head >> 1) * static_cast<std::size_t>(width);
-    if (head == 1 || bytes.size() - at < packed)
-      return invalid("parquet: a group of packed values is cut off");
-    std::uint64_t bits = 0;
-    int have = 0;
-    std::size_t used = 0;
-    for (std::size_t i = 0; i < (head >> 1) * 8 && out.size() < count; ++i) {
-      while (have < width)
-        bits |= static_cast<std::uint64_t>(bytes[at + used++]) << have, have += 8;
-      out.push_back(static_cast<std::uint32_t>(bits & ((std::uint64_t{1} << width) - 1)));
-      bits >>= width;
-      have -= width;
-    }
-    at += packed;
-  }
   return out;
 }
 
@@ -363,6 +321,8 @@ Result<ThriftValue> read_footer(Bytes file) {
   return read_thrift_struct(footer);
 }
 
+}  // namespace
+
 Result<Columns> parse_parquet(Bytes file, const std::vector<std::string>& names) {
   const ThriftValue footer = TENON_TRY(read_footer(file));
   const auto schema = TENON_TRY(read_schema(footer));
@@ -394,8 +354,6 @@ Result<Columns> parse_parquet(Bytes file, const std::vector<std::string>& names)
   }
   return out;
 }
-
-}  // namespace
 
 Result<Columns> read_parquet(const fs::path& path, const std::vector<std::string>& names) {
   const auto file = TENON_TRY(MappedFile::open(path));

@@ -64,9 +64,10 @@ Result<NamedTensors> read_as_arrays(const std::filesystem::path& file) {
     const Tensor t = Tensor::vector(audio.samples);
     const auto frames = static_cast<std::int64_t>(audio.num_frames());
     out.emplace_back("", audio.channels == 1 ? t : t.reshaped({frames, audio.channels}));
-  } else if (extension == ".csv" || extension == ".parquet") {
-    for (const Column& c :
-         TENON_TRY(extension == ".csv" ? read_csv(file, {}) : read_parquet(file, {})))
+  } else if (extension == ".csv" || extension == ".parquet" || extension == ".arrow") {
+    for (const Column& c : TENON_TRY(extension == ".csv"       ? read_csv(file, {})
+                                     : extension == ".parquet" ? read_parquet(file, {})
+                                                               : read_arrow(file, {})))
       out.emplace_back(c.name, column_tensor(c));
   } else {
     out.emplace_back("", to_tensor(to_color(TENON_TRY(read_image(file)), Color::rgb)));

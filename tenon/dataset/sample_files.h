@@ -13,8 +13,8 @@
 namespace tenon::dataset {
 
 /// A picture as u8 [height, width, 3] named "", a sound as f32 [frames] or [frames, channels] named
-/// "", the columns of a CSV or Parquet file as f64 or string [rows] under their names (a missing
-/// text is empty, a missing number NaN).
+/// "", the columns of a CSV, Parquet or Arrow file as f64 or string [rows] under their names (a
+/// missing text is empty, a missing number NaN).
 Result<NamedTensors> read_as_arrays(const std::filesystem::path& file);
 
 /// Sample `index` after the transforms, as at the start of epoch 0 with `seed`; named by its

@@ -134,7 +134,7 @@ TEST(TextSources, FoldersAndCorpora) {
   put(folder / "ham/1", "hello world");
   put(folder / "spam/2", "x");
   const auto tokenizer = load_tokenizer(testdata("tiny_bpe.json")).value();
-  const auto texts = text_folder_source(folder.path(), tokenizer, 4);
+  const auto texts = text_folder_source(folder.path(), tokenizer, {.max_length = 4});
   ASSERT_TRUE(texts.ok()) << texts.error().text();
   EXPECT_LE((*texts)->length(0), 4);
   EXPECT_EQ(sample(*texts, 1).values[0].dims, (Dims{1}));
@@ -153,6 +153,27 @@ TEST(TextSources, FoldersAndCorpora) {
   EXPECT_EQ(a.values[1].as<std::int64_t>()[7], b.values[0].as<std::int64_t>()[0]);
   o.extension = ".none";
   EXPECT_FALSE(corpus_source(folder / "corpus", tokenizer, o).ok());
+}
+
+TEST(TextSources, ClassesMayTakeSeveralFolders) {
+  TestFolder folder;
+  put(folder / "spam-1/a", "Subject: buy\nX-Hidden: header\n\nnow");
+  put(folder / "spam-2/b", "Subject: more\n\n");
+  put(folder / "easy/c", "Subject: hi\n\n");
+  put(folder / "other/d", "not asked for");
+  const auto tokenizer = load_tokenizer(testdata("tiny_bpe.json")).value();
+  const Classes classes = {{"ham", {"easy"}}, {"spam", {"spam-1", "spam-2"}}};
+  const auto mails = text_folder_source(folder.path(), tokenizer, {.mail = true}, classes);
+  ASSERT_TRUE(mails.ok()) << mails.error().text();
+  ASSERT_EQ((*mails)->size(), 3);
+  EXPECT_EQ((*mails)->classes(), (std::vector<std::string>{"ham", "spam"}));
+  const Item item = sample(*mails, 1);
+  EXPECT_EQ(item.values[1].as<std::int64_t>()[0], 1);
+  std::vector<TokenId> ids;
+  for (const auto id : item.values[0].as<std::int64_t>()) ids.push_back(static_cast<TokenId>(id));
+  EXPECT_EQ(ids, tokenizer->encode_framed("buy\n\nnow", 512));
+  EXPECT_EQ(text_folder_source(folder.path(), tokenizer, {}, {{"none", {"nowhere"}}}).error().code,
+            Code::not_found);
 }
 
 TEST(CsvSource, TypedColumns) {

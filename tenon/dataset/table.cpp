@@ -8,7 +8,10 @@
 #include <map>
 #include <unordered_map>
 
+#include "tenon/base/function_ref.h"
+
 namespace tenon::dataset {
+namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kParts[] = {".hour", ".weekday", ".month"};
@@ -116,6 +119,10 @@ Result<Category> category(const Columns& columns, const TableOptions& o, std::si
   return out;
 }
 
+const char* kind_of(const Column& c) {
+  return c.is_text ? "texts" : c.is_time ? "times" : "numbers";
+}
+
 Result<const Column*> numeric_column(const Columns& columns, const std::string& name) {
   const Column* c = TENON_TRY(find(columns, name));
   if (c->is_text) return invalid("column '{}' holds texts, not numbers", name);
@@ -174,17 +181,64 @@ Result<SourcePtr> table_source(const Columns& columns, const TableOptions& o,
   return array_source(std::move(arrays), name, std::move(sizes));
 }
 
-Result<SourcePtr> csv_source(const std::filesystem::path& path, const TableOptions& options) {
-  std::vector<std::string> numeric = options.numeric;
-  if (!options.label.empty()) numeric.push_back(options.label);
-  // A column may be called "x.hour" itself: then all are read.
-  const Columns columns = TENON_TRY(read_csv(path, {}, numeric));
+Status append_rows(Columns& columns, const Columns& more) {
+  for (Column& c : columns) {
+    const Column& m = *TENON_TRY(find(more, c.name));
+    if (m.is_text != c.is_text || m.is_time != c.is_time)
+      return invalid("column '{}' holds {} here and {} before", c.name, kind_of(m), kind_of(c));
+    c.numbers.insert(c.numbers.end(), m.numbers.begin(), m.numbers.end());
+    if (!m.is_text) continue;
+    std::unordered_map<std::string, std::int32_t> known;
+    for (std::size_t i = 0; i < c.texts.size(); ++i)
+      known.emplace(c.texts[i], static_cast<std::int32_t>(i));
+    std::vector<std::int32_t> codes;
+    for (const std::string& t : m.texts) {
+      const auto [at, fresh] = known.try_emplace(t, static_cast<std::int32_t>(c.texts.size()));
+      if (fresh) c.texts.push_back(t);
+      codes.push_back(at->second);
+    }
+    for (const std::int32_t code : m.codes)
+      c.codes.push_back(code < 0 ? -1 : codes[static_cast<std::size_t>(code)]);
+  }
+  return {};
+}
+
+namespace {
+
+using ReadTable = FunctionRef<Result<Columns>(const fs::path&)>;
+
+// One file, or all with the extension below a folder as one table: categories get one numbering.
+Result<SourcePtr> table_of_files(const fs::path& path, const std::string& extension,
+                                 const TableOptions& options, ReadTable read) {
+  std::vector<fs::path> files = {path};
+  if (fs::is_directory(path)) files = TENON_TRY(files_below(path, {extension}));
+  if (files.empty()) return not_found("no {} file below '{}'", extension, path.string());
+  Columns columns = TENON_TRY(read(files[0]));
+  for (std::size_t i = 1; i < files.size(); ++i)
+    TENON_TRY_AT(files[i].string(), append_rows(columns, TENON_TRY(read(files[i]))));
   return placed(table_source(columns, options, path.string()), [&] { return path.string(); });
 }
 
-Result<SourcePtr> parquet_source(const std::filesystem::path& path, const TableOptions& options) {
-  const Columns columns = TENON_TRY(read_parquet(path, columns_needed(options)));
-  return placed(table_source(columns, options, path.string()), [&] { return path.string(); });
+}  // namespace
+
+Result<SourcePtr> csv_source(const fs::path& path, const TableOptions& options) {
+  std::vector<std::string> numeric = options.numeric;
+  if (!options.label.empty()) numeric.push_back(options.label);
+  // A column may be called "x.hour" itself: then all are read.
+  return table_of_files(path, ".csv", options,
+                        [&](const fs::path& file) { return read_csv(file, {}, numeric); });
+}
+
+Result<SourcePtr> parquet_source(const fs::path& path, const TableOptions& options) {
+  const auto names = columns_needed(options);
+  return table_of_files(path, ".parquet", options,
+                        [&](const fs::path& file) { return read_parquet(file, names); });
+}
+
+Result<SourcePtr> arrow_source(const fs::path& path, const TableOptions& options) {
+  const auto names = columns_needed(options);
+  return table_of_files(path, ".arrow", options,
+                        [&](const fs::path& file) { return read_arrow(file, names); });
 }
 
 }  // namespace tenon::dataset

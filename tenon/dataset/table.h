@@ -1,10 +1,11 @@
-// Tables with typed columns, from CSV and Parquet files.
+// Tables with typed columns, from CSV, Parquet and Arrow files.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/base/error.h"
@@ -39,6 +40,22 @@ Result<Columns> read_csv(const std::filesystem::path& path, const std::vector<st
 /// `unsupported`.
 Result<Columns> read_parquet(const std::filesystem::path& path,
                              const std::vector<std::string>& names);
+
+/// The named columns of an Arrow IPC file or stream (all when `names` is empty): flat columns of
+/// the same kinds, dictionaries too, uncompressed or Zstandard. Nested columns, other types and
+/// codecs are `unsupported`.
+Result<Columns> read_arrow(const std::filesystem::path& path,
+                           const std::vector<std::string>& names);
+
+// The same from memory; errors name no file.
+Result<Columns> parse_csv(std::string_view text, const std::vector<std::string>& names,
+                          const std::vector<std::string>& numeric = {});
+Result<Columns> parse_parquet(std::span<const std::byte> file,
+                              const std::vector<std::string>& names);
+Result<Columns> parse_arrow(std::span<const std::byte> file, const std::vector<std::string>& names);
+
+/// Appends the rows of `more`, which has the same columns by name and kind.
+Status append_rows(Columns& columns, const Columns& more);
 
 /// Numeric columns with missing values as 0, categories numbered or hashed, the label. A
 /// categorical "NAME.hour", "NAME.weekday" (0 = Monday) or "NAME.month" (0-11) takes that part of a

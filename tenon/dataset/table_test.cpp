@@ -23,14 +23,18 @@ const Column& column(const Columns& columns, std::string_view name) {
   return columns[0];
 }
 
-TEST(Parquet, EveryKindHoldsTheSameRows) {
-  TestFolder folder;
+Result<Columns> parse(const ZipReader& zip, const ZipEntry& e) {
+  const std::string bytes = zip.read(e).value();
+  const auto span = std::as_bytes(std::span(bytes));
+  return e.name.ends_with(".arrow") ? parse_arrow(span, {}) : parse_parquet(span, {});
+}
+
+TEST(Table, EveryKindHoldsTheSameRows) {
   const auto zip = ZipReader::open(testdata("tables.zip"));
   ASSERT_TRUE(zip.ok());
   int read = 0, refused = 0;
   for (const ZipEntry& e : zip->entries()) {
-    put(folder / "t.parquet", zip->read(e).value());
-    const auto columns = read_parquet(folder / "t.parquet", {});
+    const auto columns = parse(*zip, e);
     if (e.name.starts_with("no-")) {
       ASSERT_FALSE(columns.ok()) << e.name;
       EXPECT_EQ(columns.error().code, Code::unsupported) << columns.error().text();
@@ -59,26 +63,38 @@ TEST(Parquet, EveryKindHoldsTheSameRows) {
       EXPECT_EQ(column(*columns, "day").numbers[r], (x - 2) * 86400e6);
     }
   }
-  EXPECT_EQ(read, 8);
-  EXPECT_EQ(refused, 3);
+  EXPECT_EQ(read, 13);
+  EXPECT_EQ(refused, 5);
 }
 
-TEST(Parquet, DamageIsRefusedOrSurvived) {
-  TestFolder folder;
+TEST(Table, CutFilesAreRefused) {
   const auto zip = ZipReader::open(testdata("tables.zip")).value();
-  for (const char* name : {"ok-snappy.parquet", "ok-pages2.parquet", "ok-plain.parquet"}) {
+  for (const char* name : {"ok-snappy.parquet", "ok-pages2.parquet", "ok-file.arrow"}) {
     const std::string good = zip.read(*zip.find(name)).value();
-    for (std::size_t i = 0; i < good.size(); i += 41) {
-      std::string bad = good;
-      bad[i] = static_cast<char>(bad[i] ^ 0x5f);
-      put(folder / "t.parquet", bad);
-      (void)read_parquet(folder / "t.parquet", {}).ok();  // must return
-    }
-    for (std::size_t n = 0; n < good.size(); n += 397) {
-      put(folder / "t.parquet", std::string_view(good).substr(0, n));
-      EXPECT_FALSE(read_parquet(folder / "t.parquet", {}).ok()) << n;
+    for (std::size_t n = 0; n < good.size(); n += 97) {
+      const auto bytes = std::as_bytes(std::span(good)).first(n);
+      EXPECT_FALSE(parse_parquet(bytes, {}).ok()) << n;
+      EXPECT_FALSE(parse_arrow(bytes, {}).ok()) << n;
     }
   }
+}
+
+TEST(Table, ShardsShareOneNumbering) {
+  TestFolder folder;
+  put(folder / "1.csv", "name,x\nb,1\na,2\n");
+  put(folder / "2.csv", "x,name\n3,c\n4,b\n");
+  const auto source = csv_source(folder.path(), {.numeric = {"x"}, .categorical = {"name"}});
+  ASSERT_TRUE(source.ok()) << source.error().text();
+  ASSERT_EQ((*source)->size(), 4);
+  Item item;
+  ASSERT_TRUE((*source)->read(3, item).ok());
+  EXPECT_EQ(item.values[0].as<float>()[0], 4);
+  EXPECT_EQ(item.values[1].as<std::int64_t>()[0], 0) << "'b' is the first of all";
+  EXPECT_EQ((*source)->category_sizes(), (std::vector<std::int64_t>{3}));
+  put(folder / "3.csv", "x,name\nmany,c\n");
+  EXPECT_FALSE(csv_source(folder.path(), {.numeric = {"x"}}).ok());
+  put(folder / "3.csv", "y,name\n1,c\n");
+  EXPECT_FALSE(csv_source(folder.path(), {.numeric = {"x"}}).ok());
 }
 
 TEST(Table, PartsOfTimesAndCategories) {
@@ -131,6 +147,17 @@ TEST(Parquet, ThreeMillionFlights) {
   EXPECT_EQ((*columns)[0].numbers[0], 33);
   const Column& origin = (*columns)[1];
   EXPECT_EQ(origin.texts[static_cast<std::size_t>(origin.codes[0])], "LAS");
+}
+
+TEST(Arrow, TwoHundredThousandFlights) {
+  const auto folder = fetched("flights");
+  if (!folder) GTEST_SKIP() << "input flights is not fetched";
+  const auto columns = read_arrow(*folder / "flights-200k.arrow", {"delay", "distance"});
+  ASSERT_TRUE(columns.ok()) << columns.error().text();
+  ASSERT_EQ(columns->size(), 2u);
+  EXPECT_EQ(column(*columns, "delay").size(), 200000);
+  EXPECT_EQ(column(*columns, "delay").numbers[1], 171);
+  EXPECT_EQ(column(*columns, "distance").numbers[0], 1452);
 }
 
 }  // namespace

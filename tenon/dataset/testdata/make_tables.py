@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes tables.zip: small Parquet files of every kind that the reader takes, and some that it refuses.
+"""Writes tables.zip: small Parquet and Arrow files of every kind that the readers take, and some that they refuse.
 
     pip install pyarrow && python3 make_tables.py
 
@@ -34,6 +34,17 @@ variants = {
     "pages2plain": dict(data_page_version="2.0", compression="none", use_dictionary=False, column_encoding="PLAIN"),
     "groups": dict(row_group_size=13, compression="snappy", data_page_size=64),
 }
+arrows = {
+    "file": (table, pa.ipc.new_file, {}),
+    "stream": (table, pa.ipc.new_stream, {}),
+    "zstd": (table, pa.ipc.new_file, dict(options=pa.ipc.IpcWriteOptions(compression="zstd"))),
+    "batches": (table, pa.ipc.new_stream, dict(rows=13)),
+    "dictionary": (table.set_column(5, "s", table["s"].dictionary_encode()), pa.ipc.new_file, {}),
+}
+refused_arrows = {
+    "lz4": (table, pa.ipc.new_file, dict(options=pa.ipc.IpcWriteOptions(compression="lz4"))),
+    "nested": (pa.table({"l": pa.array([[1], [2, 3]])}), pa.ipc.new_file, {}),
+}
 refused = {
     "brotli": (table, dict(compression="brotli")),
     "delta": (table.select(["j"]), dict(use_dictionary=False, column_encoding="DELTA_BINARY_PACKED")),
@@ -48,3 +59,10 @@ with zipfile.ZipFile(pathlib.Path(__file__).with_name("tables.zip"), "w", zipfil
         buffer = io.BytesIO()
         pq.write_table(content, buffer, **options)
         out.writestr(zipfile.ZipInfo(f"no-{name}.parquet"), buffer.getvalue())
+    for prefix, group in (("ok", arrows), ("no", refused_arrows)):
+        for name, (content, make, options) in group.items():
+            buffer = io.BytesIO()
+            rows = options.pop("rows", None)
+            with make(buffer, content.schema, **options) as writer:
+                writer.write_table(content, max_chunksize=rows)
+            out.writestr(zipfile.ZipInfo(f"{prefix}-{name}.arrow"), buffer.getvalue())
