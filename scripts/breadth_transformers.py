@@ -23,12 +23,12 @@ ENCODERS = [
     ("bert", "Bert", {}), ("albert", "Albert", {}), ("roberta", "Roberta", dict(max_position_embeddings=70)), ("distilbert", "DistilBert", {}),
     ("electra", "Electra", {}), ("deberta", "Deberta", dict(relative_attention=True, pos_att_type=["c2p", "p2c"], position_biased_input=False)),
     ("deberta_v2", "DebertaV2", dict(relative_attention=True, pos_att_type=["c2p", "p2c"], position_buckets=8)),
-    ("mpnet", "MPNet", dict(max_position_embeddings=70)), ("xlm", "XLM", {}), ("xlnet", "XLNet", {}),
-    ("funnel", "Funnel", dict(block_sizes=[1, 1], num_decoder_layers=1, d_head=8)), ("mobilebert", "MobileBert", dict(intra_bottleneck_size=32, true_hidden_size=32)),
-    ("squeezebert", "SqueezeBert", {}), ("convbert", "ConvBert", {}), ("fnet", "FNet", {}), ("nystromformer", "Nystromformer", dict(segment_means_seq_len=16, num_landmarks=4)),
+    ("mpnet", "MPNet", dict(max_position_embeddings=70)), ("xlm", "XLM", {}), ("xlnet", "XLNet", dict(max_position_embeddings=...)),
+    ("funnel", "Funnel", dict(num_hidden_layers=..., block_sizes=[1, 1], num_decoder_layers=1, d_head=8)), ("mobilebert", "MobileBert", dict(intra_bottleneck_size=32, true_hidden_size=32)),
+    ("squeezebert", "SqueezeBert", {}), ("convbert", "ConvBert", {}), ("fnet", "FNet", {}), ("nystromformer", "Nystromformer", dict(segment_means_seq_len=16, num_landmarks=16)),
     ("modernbert", "ModernBert", {}), ("roformer", "RoFormer", {}), ("rembert", "RemBert", dict(input_embedding_size=32, output_embedding_size=32)),
     ("esm", "Esm", dict(position_embedding_type="rotary", mask_token_id=4)), ("ernie", "Ernie", {}), ("ibert", "IBert", dict(max_position_embeddings=70)),
-    ("layoutlm", "LayoutLM", {}), ("lilt", "Lilt", dict(max_position_embeddings=70, channel_shrink_ratio=2)), ("megatron_bert", "MegatronBert", {}), ("big_bird", "BigBird", dict(attention_type="original_full")),
+    ("layoutlm", "LayoutLM", {}), ("lilt", "Lilt", dict(hidden_size=48, max_position_embeddings=70, channel_shrink_ratio=2)), ("megatron_bert", "MegatronBert", {}), ("big_bird", "BigBird", dict(attention_type="original_full")),
     ("canine", "Canine", dict(num_hash_buckets=50, local_transformer_stride=8)), ("splinter", "Splinter", {}), ("yoso", "Yoso", dict(use_expectation=True, max_position_embeddings=70)),
     ("longformer", "Longformer", dict(attention_window=8, max_position_embeddings=70)), ("nomic_bert", "NomicBert", {}), ("eurobert", "EuroBert", {}),
     ("data2vec_text", "Data2VecText", dict(max_position_embeddings=70)), ("xmod", "Xmod", dict(max_position_embeddings=70, default_language="en_XX")),
@@ -86,15 +86,16 @@ PICTURES = [
 
 
 def config_of(cls, more):
-    """The class's defaults with SMALL and `more`, parts included; a dictionary in `more` goes to that part."""
+    """The class's defaults with SMALL and `more`, parts included; a dictionary in `more` goes to that part, and ... keeps
+    the default of a key."""
     defaults = cls()
-    arguments = {key: value for key, value in SMALL.items() if hasattr(defaults, key)}
+    arguments = {key: value for key, value in SMALL.items() if hasattr(defaults, key) and more.get(key) is not ...}
     for part, part_class in (getattr(cls, "sub_configs", None) or {}).items():
         own = getattr(defaults, part, None)
         if own is not None and hasattr(own, "to_dict"):
             arguments[part] = config_of(type(own), more.get(part, {})).to_dict()
     arguments.update({key: value for key, value in more.items() if not (key in arguments and isinstance(value, dict))})
-    return cls(**arguments)
+    return cls(**{key: value for key, value in arguments.items() if value is not ...})
 
 
 def tensors_of(value):

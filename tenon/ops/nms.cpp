@@ -1,5 +1,6 @@
 // nms(boxes, scores, max_boxes, iou_threshold, score_threshold): boxes that overlap no better box.
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "tenon/ops/movements.h"
@@ -71,8 +72,9 @@ Result<Datums> eval(const EvalCall& e) {
   const auto number = [&](int i) {
     return e.has(i) && e.in(i).count() > 0 ? element(e.in(i), 0) : 0;
   };
-  const Limits limits{static_cast<std::int64_t>(number(2)), number(3),
-                      e.has(4) && e.in(4).count() > 0, number(4)};
+  // As an integer: "all boxes" is written as the largest int64, which no double holds.
+  const std::int64_t max_boxes = e.has(2) && e.in(2).count() > 0 ? integer_element(e.in(2), 0) : 0;
+  const Limits limits{max_boxes, number(3), e.has(4) && e.in(4).count() > 0, number(4)};
   const bool centre = e.call.flag("center_point_box");
   std::vector<std::int64_t> rows;
   for (std::int64_t b = 0; b < batches; ++b) {
@@ -130,6 +132,7 @@ OpPage nms() {
       .sharding = none(
           "the number of results depends on the data, so parts have no fixed place in the whole"),
       .samples = {call(3, 0.5F, 0.2F), call(1, 0.5F, 0), call(0, 0.5F, 0),
+                  call(std::numeric_limits<std::int64_t>::max(), 0.5F, 0),
                   sample({{2, 5, 4}, {2, 3, 5}, {}})
                       .range(0, 1)
                       .given(2, Tensor::scalar<std::int64_t>(2))

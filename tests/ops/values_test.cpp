@@ -219,5 +219,17 @@ TEST(Values, CastsFollowTheTargetsRange) {
        {"cast", {f32({7, -0.6F, 2.6F})}, of_type(DType::f4e2m1, {6, -0.5, 3}), to(DType::f4e2m1)}});
 }
 
+// PyTorch writes "all boxes" as the largest int64, which rounds to more than int64 holds in a
+// double.
+TEST(Values, NmsKeepsAsManyBoxesAsItMay) {
+  const Tensor boxes = of_type(DType::f32, {0, 0, 1, 1, 0, 0, 1, 1.1, 5, 5, 6, 6}, {1, 3, 4});
+  const Tensor scores = of_type(DType::f32, {0.1, 0.2, 0.3}, {1, 1, 3});
+  const Tensor two = of_type(DType::i64, {0, 0, 2, 0, 0, 1}, {2, 3});
+  check_values(
+      {{"nms", {boxes, scores, i64({std::numeric_limits<std::int64_t>::max()}), f32({0.5F})}, two},
+       {"nms", {boxes, scores, i64({2}), f32({0.5F})}, two},
+       {"nms", {boxes, scores, i64({1}), f32({0.5F})}, of_type(DType::i64, {0, 0, 2}, {1, 3})}});
+}
+
 }  // namespace
 }  // namespace tenon::ops
