@@ -58,6 +58,8 @@ foreach(program suite rewrite)
 endforeach()
 list(APPEND TENON_TEST_ENVIRONMENT "TENON_ONNX_SUITE=$<TARGET_FILE:tenon_onnx_suite>" "TENON_ONNX_REWRITE=$<TARGET_FILE:tenon_onnx_rewrite>")
 tenon_python_tests(onnx onnx slow)
+# The planner's experiments at full size (minutes).
+tenon_python_tests(planner_study planner_study slow)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).
 tenon_python_tests(models models model)
 # Models exported from PyTorch, by the script that measures breadth; skipped without scripts/setup.sh --torch.

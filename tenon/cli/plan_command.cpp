@@ -357,7 +357,7 @@ Command plan_command() {
           .declare = declare,
           .children = {plan_simulate_command(), plan_check_command(), plan_explain_command(),
                        plan_diff_command(), plan_whatif_command(), plan_calibrate_command(),
-                       plan_accuracy_command(), plan_schedule_command()}};
+                       plan_accuracy_command(), plan_schedule_command(), plan_study_command()}};
 }
 
 }  // namespace tenon::cli

@@ -13,5 +13,6 @@ Command plan_accuracy_command();
 Command plan_explain_command();
 Command plan_diff_command();
 Command plan_whatif_command();
+Command plan_study_command();
 
 }  // namespace tenon::cli

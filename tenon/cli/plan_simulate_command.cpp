@@ -15,7 +15,7 @@ using namespace tenon::planner;
 
 struct SimulateOptions {
   PlanInputs inputs;
-  bool events = false;
+  bool events = false, every_rank = false;
   std::string trace;
 };
 
@@ -23,8 +23,10 @@ struct SimulateOptions {
 Status add_events(const SimulateOptions& options, LoadedPlan& loaded, Simulation& answer,
                   Json& json) {
   TraceWriter trace;
+  RankSetup setup;
+  setup.fold = !options.every_rank;
   EventSimulation events = TENON_TRY(
-      simulate_events(loaded.pricer, loaded.plan, {}, options.trace.empty() ? nullptr : &trace));
+      simulate_events(loaded.pricer, loaded.plan, setup, options.trace.empty() ? nullptr : &trace));
   answer.prediction = events.prediction;
   json["events"] = {{"step_ms", events.report.step_ms},
                     {"pipeline_ms", events.report.pipeline_ms},
@@ -39,6 +41,9 @@ Status add_events(const SimulateOptions& options, LoadedPlan& loaded, Simulation
 Result<Answer> run(const SimulateOptions& options, Context& context) {
   if (!options.trace.empty() && !options.events) {
     return context.wrong_usage("--trace without --events", "add --events");
+  }
+  if (options.every_rank && !options.events) {
+    return context.wrong_usage("--every-rank without --events", "add --events");
   }
   LoadedPlan loaded = TENON_TRY(load_plan(options.inputs));
   Simulation answer = planner::simulate(loaded.pricer, loaded.plan);
@@ -64,6 +69,8 @@ Runner declare(CLI::App& app) {
   add_plan_inputs(app, options->inputs);
   app.add_flag("--events", options->events,
                "run the schedule event by event instead of by formula");
+  app.add_flag("--every-rank", options->every_rank,
+               "with --events: simulate equal replicas too, each rank on its own");
   app.add_option("--trace", options->trace,
                  "with --events: write the pipeline's trace (Chrome, Perfetto)");
   return [options](Context& context) { return run(*options, context); };

@@ -28,6 +28,18 @@ TEST(Events, AgreeWithTheClosedForms) {
   }
 }
 
+TEST(Events, ApproximateFormsAreNear) {
+  Pricer pricer(workload_of(*model_named("llama3-70b")), *uniform_cluster("H100-SXM", 256));
+  for (ScheduleKind kind : {ScheduleKind::zb_v, ScheduleKind::v_half, ScheduleKind::v_min,
+                            ScheduleKind::dualpipe, ScheduleKind::automatic}) {
+    const Plan plan = sample(kind);
+    const auto events = simulate_events(pricer, plan);
+    ASSERT_TRUE(events.ok()) << events.error().text();
+    EXPECT_NEAR(pricer.price(plan).step_seconds / events->prediction.step_seconds, 1, 0.05)
+        << name(kind);
+  }
+}
+
 TEST(Events, SearchedKindsLoseLessThanPlainOnes) {
   Pricer pricer(workload_of(*model_named("llama3-70b")), *uniform_cluster("H100-SXM", 256));
   const double plain =

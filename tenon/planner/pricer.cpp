@@ -44,6 +44,25 @@ Algorithm algorithm_of(CollectiveAlgorithm algorithm) {
   return Algorithm::automatic;
 }
 
+/// DualPipe runs half of the micro-batches the other way: a device works as much on the stage
+/// opposite as on its own.
+void average_opposite(std::vector<DeviceTimes>& devices) {
+  for (std::size_t d = 0; 2 * d + 1 < devices.size(); ++d) {
+    DeviceTimes &one = devices[d], &other = devices[devices.size() - 1 - d];
+    one.forward = other.forward = (one.forward + other.forward) / 2;
+    one.backward_input = other.backward_input = (one.backward_input + other.backward_input) / 2;
+    one.backward_weight = other.backward_weight = (one.backward_weight + other.backward_weight) / 2;
+  }
+}
+
+/// Seconds of the slowest pair of opposite stages, each counted half.
+double slowest_pair(const std::vector<DeviceTimes>& devices) {
+  double slowest = 0;
+  for (std::size_t d = 0; d < devices.size(); ++d)
+    slowest = std::max(slowest, (devices[d].total() + devices[devices.size() - 1 - d].total()) / 2);
+  return slowest;
+}
+
 StagePrediction report_of(const StageState& stage, double data, double step) {
   StagePrediction report;
   report.layers = stage.layers;
@@ -197,12 +216,16 @@ Price Pricer::price(const Plan& plan, std::vector<StagePrediction>* stages) {
     }
     if (stages != nullptr) stages->push_back(report_of(stage, data, step));
   }
+  const double pair = p % 2 == 0 ? slowest_pair(times_) : slowest.times.total();
+  if (plan.schedule == ScheduleKind::dualpipe) average_opposite(times_);
   const DeviceModel& model = models_[slowest.group];
   const double m = static_cast<double>(std::max<std::int64_t>(1, plan.num_micro_batches()));
   const PipelineTime body = pipeline_time(plan.schedule, times_, static_cast<std::int64_t>(m),
                                           chunks_per_device(plan.schedule, plan.virtual_stages),
                                           send_time(plan, model, boundary));
   finish(plan, model, body, slowest, tail, tail_optimizer, work / p * m, price);
+  const double total = slowest.times.total();
+  price.least_compute_seconds = total > 0 ? m * slowest.compute_seconds * pair / total : 0;
   return price;
 }
 

@@ -34,7 +34,10 @@ struct Price {
   double other_seconds = 0;
   double bubble_rate = 0;
   MemoryParts memory;
-  double reserve_bytes = 0;   // context, library buffers and allocator slack beside `memory`
+  double reserve_bytes = 0;  // context, library buffers and allocator slack beside `memory`
+  /// Computation of the slowest stage, or of the slowest pair of opposite stages where these could
+  /// share their work (DualPipe): no schedule of this cut takes less.
+  double least_compute_seconds = 0;
   double capacity_bytes = 0;  // of the device that `memory` is about
   bool fits() const { return memory.total() + reserve_bytes <= capacity_bytes; }
 };

@@ -118,7 +118,7 @@ const Evaluator::Outcome& Evaluator::evaluate(const Plan& plan) {
   const Price price = pricer_.price(plan);
   ++count_;
   const Metrics metrics = metrics_of(pricer_, plan, price);
-  outcome = {value_of(metrics), price.step_seconds, price.compute_seconds,
+  outcome = {value_of(metrics), price.step_seconds, price.least_compute_seconds,
              metrics.memory_bytes / price.capacity_bytes, true};
   record(plan, price, metrics, outcome.value);
   return outcome;

@@ -21,9 +21,8 @@ class Evaluator {
   struct Outcome {
     double value = 0;  ///< of the objective, whether or not the plan fits
     double seconds = 0;
-    double compute_seconds =
-        0;  ///< computation of the slowest stage, which no schedule or sharding takes away
-    double pressure = 0;  ///< memory needed / memory there; fits up to 1
+    double compute_seconds = 0;  ///< that no schedule or sharding of this cut takes away
+    double pressure = 0;         ///< memory needed / memory there; fits up to 1
     bool valid = false;
     bool fits() const { return valid && pressure <= 1; }
   };

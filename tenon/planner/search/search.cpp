@@ -14,6 +14,7 @@
 namespace tenon::planner {
 namespace {
 
+constexpr std::uint64_t more_turns = 4;  // of the genetic algorithm, after the first
 constexpr std::size_t num_leaders = 10;  // plans that are refined
 
 // A stored plan, made to fit this problem where its degrees allow.
@@ -42,15 +43,12 @@ class Search {
 
   Result<SearchReport> run() {
     const double started = request_.clock ? request_.clock() : 0;
-    for (const Plan& plan : request_.start_from) {
-      const Plan start = adapted(plan, space_, evaluator_.num_devices());
-      if (keeps_fixed(start, request_)) evaluator_.evaluate(start);
-    }
     if (request_.method == SearchMethod::random) {
       search_randomly(evaluator_, space_, request_.seed);
     } else {
       run_stages();
     }
+    start_from_earlier();
     if (!evaluator_.has_best()) return why_nothing_fits(evaluator_, space_);
     SearchReport report = report_of();
     report.seconds = request_.clock ? request_.clock() - started : 0;
@@ -60,6 +58,16 @@ class Search {
  private:
   const MovePolicy* policy() const {
     return request_.use_policy ? &MovePolicy::shipped() : nullptr;
+  }
+
+  // Behind everything a cold search does, so that the answer is never worse than a cold one.
+  void start_from_earlier() {
+    for (const Plan& plan : request_.start_from) {
+      const Plan start = adapted(plan, space_, evaluator_.num_devices());
+      if (!keeps_fixed(start, request_)) continue;
+      evaluator_.evaluate(start);
+      if (!evaluator_.stopped()) refine(evaluator_, space_, start, {policy(), num_moves});
+    }
   }
 
   void run_stages() {
@@ -77,7 +85,9 @@ class Search {
       refine_leaders(evaluator_.homogeneous() ? num_leaders : 2 * num_leaders);
     }
     const bool several = request_.objective == Objective::pareto || !evaluator_.homogeneous();
-    if (several && request_.method != SearchMethod::hierarchical) evolve(cells, 1);
+    if (!several || request_.method == SearchMethod::hierarchical) return;
+    for (std::uint64_t turn = 1; turn <= more_turns && !evaluator_.stopped(); ++turn)
+      evolve(cells, turn);
   }
 
   // From each division of the devices only its best schedule, so that the starts differ. Where
@@ -121,14 +131,18 @@ class Search {
     options.policy = policy();
     options.seed = mix_key(request_.seed, turn);
     std::vector<Plan> seeds;
-    for (std::size_t i = 0; i < std::min<std::size_t>(cells.size(), options.population / 2); ++i) {
+    // Each turn starts from other cells, and every second one trusts the policy less.
+    if (turn % 2 == 1) options.policy = nullptr;
+    const std::size_t each = options.population / 2,
+                      first = turn * each < cells.size() ? turn * each : 0;
+    for (std::size_t i = first; i < std::min(cells.size(), first + each); ++i) {
       seeds.push_back(cells[i].plan);
       Plan cut = cells[i].plan;
       cut.layers_per_stage =
           space_.layers_fixed ? cut.layers_per_stage : balanced_layers(cut, evaluator_.pricer());
       if (!cut.layers_per_stage.empty()) seeds.push_back(std::move(cut));
     }
-    for (const Candidate& candidate : evaluator_.leaders(turn == 0 ? 4 : 16))
+    for (const Candidate& candidate : evaluator_.leaders(turn == 0 ? 4 : 12))
       seeds.push_back(candidate.plan);
     search_genetically(evaluator_, space_, seeds, options);
     for (const Candidate& candidate : evaluator_.leaders(3)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tenon/planner/check.h"
+#include "tenon/planner/search/expert_plans.h"
 #include "tenon/planner/search/genetic.h"
 #include "tenon/planner/search/problems.h"
 #include "tenon/planner/search/stage_balance.h"
@@ -163,6 +164,25 @@ TEST(Search, ComesWithinOnePercentOfExhaustiveSearch) {
   }
   EXPECT_GE(problems, 40);
   EXPECT_EQ(misses, 0) << "worst regret " << worst;
+}
+
+TEST(Search, PublishedPlansAreAmongTheFirstFiveOfTheirOwnSpace) {
+  const auto plans = compare_with_experts();
+  ASSERT_TRUE(plans.ok());
+  EXPECT_EQ(plans->size(), 10u);
+  for (const ExpertPlan& e : *plans) {
+    EXPECT_LE(e.rank, 5) << e.label;
+    EXPECT_GE(e.gain, e.behind_best - 1e-9) << e.label;  // the full space holds the expert's
+  }
+}
+
+TEST(Search, FixedRecomputationIsOfAllLayers) {
+  Pricer pricer = pricer_for("llama3-8b", "H100-SXM:16");
+  SearchRequest request = request_for(128);
+  request.fixed = {{"recompute", "full"}};
+  const auto report = search(pricer, request);
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->best.plan.recompute_layers, 0);
 }
 
 TEST(StageBalance, SlowDevicesGetFewerLayers) {

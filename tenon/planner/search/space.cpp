@@ -65,7 +65,11 @@ void restrict_to_fixed(SearchSpace& space, const std::string& key) {
   if (key == "expert_parallel") only(space.expert, base.expert_parallel);
   if (key == "micro_batch") only(space.micro_batch, base.micro_batch);
   if (key == "zero_stage") only(space.zero, base.zero_stage);
-  if (key == "recompute") only(space.recompute, base.recompute);
+  if (key == "recompute") {
+    // All layers, unless their number is fixed too.
+    only(space.recompute, base.recompute);
+    space.recompute_layers_fixed = true;
+  }
   if (key == "sequence_parallel") only(space.sequence, base.sequence_parallel);
   if (key == "offload") only(space.offload, base.offload);
   if (key == "collective") only(space.collectives, base.collective);
@@ -131,6 +135,7 @@ Result<SearchSpace> search_space(const Workload& workload, const Cluster& cluste
   space.recompute = {Recompute::none, Recompute::selective, Recompute::full};
   space.schedules = schedule_choices();
   space.sequence = {true, false};
+  if (workload.context_divisors.empty()) space.sequence = {false};  // no tokens to divide
   space.offload = {Offload::none, Offload::optimizer, Offload::activations, Offload::both};
   space.placements = {{}, {Axis::tensor, Axis::context, Axis::pipeline, Axis::data}};
   space.collectives = {CollectiveAlgorithm::automatic};

@@ -12,12 +12,19 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// One micro-batch through something, and the bytes it puts on a device.
+// One micro-batch through something, and the bytes it puts on a device. A stage whose kernels are
+// shorter than their launches runs at the host's pace, forward and backward for themselves.
 struct Load {
-  double seconds = 0, bytes = 0;
-  Load& operator+=(const Load& other) {
-    seconds += other.seconds, bytes += other.bytes;
+  double forward = 0, backward = 0, host_forward = 0, host_backward = 0, bytes = 0;
+  Load& operator+=(const Load& other) { return add(other, 1); }
+  Load& add(const Load& other, double sign) {
+    forward += sign * other.forward, backward += sign * other.backward;
+    host_forward += sign * other.host_forward, host_backward += sign * other.host_backward;
+    bytes += sign * other.bytes;
     return *this;
+  }
+  double seconds() const {
+    return std::max(forward, host_forward) + std::max(backward, host_backward);
   }
 };
 
@@ -50,15 +57,19 @@ StageTerms terms_of(const Plan& plan, int device) {
   return terms;
 }
 
-Load load_of(const LayerPrice& price, const StageTerms& terms) {
+Load load_of(const LayerPrice& price, const StageTerms& terms, double host_seconds) {
   Load load;
-  load.seconds = price.forward + price.forward_comm + price.backward_input + price.backward_comm +
-                 price.backward_weight;
+  load.forward = price.forward + price.forward_comm;
+  load.backward = price.backward_input + price.backward_comm + price.backward_weight;
+  load.host_forward = price.kernels_forward * host_seconds;
+  load.host_backward = price.kernels_backward * host_seconds;
   double kept = price.kept_bytes;
   if (terms.recompute == Recompute::selective)
-    load.seconds += price.core_forward, kept = price.kept_selective_bytes;
-  if (terms.recompute == Recompute::full)
-    load.seconds += price.forward + price.forward_comm, kept = price.input_bytes;
+    load.backward += price.core_forward, kept = price.kept_selective_bytes;
+  if (terms.recompute == Recompute::full) {
+    load.backward += load.forward, load.host_backward += load.host_forward;
+    kept = price.input_bytes;
+  }
   load.bytes = price.parameters * terms.bytes_per_parameter +
                price.expert_parameters * terms.bytes_per_expert_parameter + kept * terms.in_flight;
   return load;
@@ -76,20 +87,23 @@ Chain chain_of(const Plan& plan, Pricer& pricer, int device, double fill,
                std::map<std::size_t, Pricer::GroupPrices>& prices) {
   const auto [first, last] = pricer.groups_of_stage(plan, device);
   const StageTerms terms = terms_of(plan, device);
+  StageTerms once = terms;  // head and loss keep nothing between micro-batches
+  once.in_flight = 1;
   const Workload& workload = pricer.workload();
   Chain chain;
   chain.upto.resize(workload.blocks.size() + 1);
   for (std::size_t group = first; group <= last; ++group) {
     if (!prices.contains(group)) prices.emplace(group, pricer.group_prices(plan, group));
     const Pricer::GroupPrices& own = prices.at(group);
+    const double host = pricer.calibration(group).efficiency.host_seconds;
     std::vector<Load> types;
-    for (const LayerPrice& block : own.blocks) types.push_back(load_of(block, terms));
+    for (const LayerPrice& block : own.blocks) types.push_back(load_of(block, terms, host));
     Load sum, extra;
     std::vector<Load> upto = {sum};
     for (const int type : workload.blocks) upto.push_back(sum += types[type]);
-    if (device == 0) extra += load_of(own.first, terms);
-    if (device == plan.pipeline_parallel - 1) extra += load_of(own.last, terms);
-    const bool slower = chain.upto.back().seconds < sum.seconds;
+    if (device == 0) extra += load_of(own.first, terms, host);
+    if (device == plan.pipeline_parallel - 1) extra += load_of(own.last, once, host);
+    const bool slower = chain.upto.back().seconds() < sum.seconds();
     if (slower) chain.upto = std::move(upto), chain.extra = extra;
     chain.capacity =
         std::min(chain.capacity, fill * pricer.cluster().groups[group].device.memory_bytes);
@@ -118,10 +132,10 @@ std::vector<int> cut(const std::vector<Chain>& chains, int blocks, int most) {
       if (from.slowest == infinity) continue;
       const int end = std::min(blocks - (p - 1 - d), before + most);
       for (int l = before + 1; l <= end; ++l) {
-        const double seconds =
-            chain.upto[l].seconds - chain.upto[before].seconds + chain.extra.seconds;
-        const double bytes = chain.upto[l].bytes - chain.upto[before].bytes + chain.extra.bytes;
-        if (bytes > chain.capacity) break;
+        Load load = chain.upto[l];
+        load.add(chain.upto[before], -1) += chain.extra;
+        if (load.bytes > chain.capacity) break;
+        const double seconds = load.seconds();
         const State next = {std::max(from.slowest, seconds), from.sum + seconds, l - before};
         if (next.better_than(best[d + 1][l])) best[d + 1][l] = next;
       }
@@ -146,8 +160,8 @@ std::vector<int> balanced_layers(const Plan& plan, Pricer& pricer, double fill) 
   double fastest = infinity, slowest = 0;
   for (int d = 0; d < p; ++d) {
     chains.push_back(chain_of(plan, pricer, d, fill, prices));
-    fastest = std::min(fastest, chains.back().upto.back().seconds);
-    slowest = std::max(slowest, chains.back().upto.back().seconds);
+    fastest = std::min(fastest, chains.back().upto.back().seconds());
+    slowest = std::max(slowest, chains.back().upto.back().seconds());
   }
   // No stage gains from more than its share by speed, with room for rounding and unequal layers.
   const double spread = fastest > 0 ? slowest / fastest : 1;
