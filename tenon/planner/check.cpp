@@ -112,6 +112,10 @@ void check_tokens(Checking& c) {
           fmt::format("context_parallel = {}", nearest_divisor(divisor.size, p.context_parallel)));
     }
   }
+  if (p.sequence_parallel && c.workload.context_divisors.empty()) {
+    c.add("sequence", "sequence_parallel divides tokens, and this model has none",
+          "sequence_parallel = false");
+  }
   if (p.context_parallel > 1 && c.workload.context_divisors.empty()) {
     c.add("sequence", "context_parallel divides tokens, and this model has none",
           "context_parallel = 1");

@@ -7,6 +7,7 @@
 
 #include "tenon/ir/call.h"
 #include "tenon/ir/operator.h"
+#include "tenon/planner/graph_sharding.h"
 #include "tenon/planner/layer_builders_internal.h"
 
 namespace tenon::planner {
@@ -147,7 +148,27 @@ std::vector<Stretch> stretches_of(const Reading& r, const std::vector<std::vecto
   return result;
 }
 
-LayerClass class_of(const Reading& r, const Stretch& stretch) {
+/// An operator as its division leaves it.
+LayerOp divided(LayerOp op, const NodeDivision& division) {
+  op.splits_columns = op.kind == OpKind::matmul && division.results;
+  op.splits_inner = op.kind == OpKind::matmul && division.inner && !division.results;
+  if (division.results || division.inner) op.split = Split::tensor;
+  return op;
+}
+
+/// What the peers sum in a layer: one reduction of the mean size for each.
+void add_reductions(const NodeDivision& division, double samples, LayerClass& layer) {
+  const auto add = [&](int more, double bytes, int& count, double& mean) {
+    if (more == 0) return;
+    mean = (mean * count + bytes / samples) / (count + more);
+    count += more;
+  };
+  add(division.reduces, division.reduce_bytes, layer.tensor_reduces, layer.reduce_bytes);
+  add(division.reduces_backward, division.reduce_bytes_backward, layer.tensor_reduces_backward,
+      layer.reduce_bytes_backward);
+}
+
+LayerClass class_of(const Reading& r, const GraphDivision& division, const Stretch& stretch) {
   LayerClass layer;
   layer.name = "graph_layer";
   layer.kind = LayerKind::ffn;
@@ -155,13 +176,18 @@ LayerClass class_of(const Reading& r, const Stretch& stretch) {
   std::set<const Value*> seen;
   for (std::size_t i = stretch.first; i <= stretch.last; ++i) {
     const PricedNode& node = r.nodes[i];
-    layer.ops.push_back(node.op);
-    if (node.kept_bytes > 0)
-      layer.kept.push_back({node.op.name, node.kept_bytes, Split::whole, false, false});
+    const auto found = division.nodes.find(node.node);
+    const NodeDivision part = found == division.nodes.end() ? NodeDivision{} : found->second;
+    layer.ops.push_back(divided(node.op, part));
+    add_reductions(part, r.sizes.samples, layer);
+    if (node.kept_bytes > 0) {
+      const Split split = part.results ? Split::tensor : Split::whole;
+      layer.kept.push_back({node.op.name, node.kept_bytes, split, false, false});
+    }
     for (const Value* weight : node.weights) {
-      if (seen.insert(weight).second) {
-        layer.parameters.push_back(matrix(weight->name(), elements_of(weight), false));
-      }
+      if (!seen.insert(weight).second) continue;
+      layer.parameters.push_back(
+          matrix(weight->name(), elements_of(weight), division.weights.count(weight) > 0));
     }
   }
   return layer;
@@ -171,9 +197,12 @@ LayerClass class_of(const Reading& r, const Stretch& stretch) {
 std::string signature(const LayerClass& layer, double boundary) {
   std::string text = fmt::format("{:.0f}|", boundary);
   for (const auto& op : layer.ops) {
-    text += fmt::format("{} {:.0f} {:.0f} {:.0f} {:.0f};", op.name, op.rows, op.inner, op.columns,
-                        op.forward_bytes);
+    text += fmt::format("{} {:.0f} {:.0f} {:.0f} {:.0f} {}{}{};", op.name, op.rows, op.inner,
+                        op.columns, op.forward_bytes, op.splits_columns, op.splits_inner,
+                        static_cast<int>(op.split));
   }
+  text += fmt::format("{} {:.0f} {} {:.0f};", layer.tensor_reduces, layer.reduce_bytes,
+                      layer.tensor_reduces_backward, layer.reduce_bytes_backward);
   for (const auto& parameter : layer.parameters) text += fmt::format("{:.0f},", parameter.elements);
   return text;
 }
@@ -187,9 +216,13 @@ Result<Workload> workload_of(const Graph& graph, const GraphSizes& sizes) {
   const auto gaps = TENON_TRY(crossing_bytes(r));
   Workload w;
   w.name = graph.name();
+  const std::vector<Stretch> stretches = stretches_of(r, gaps);
+  std::set<const Node*> ends;
+  for (const Stretch& stretch : stretches) ends.insert(r.nodes[stretch.last].node);
+  const GraphDivision division = TENON_TRY(divide(graph, sizes.symbols, ends));
   std::map<std::string, int> known;
-  for (const Stretch& stretch : stretches_of(r, gaps)) {
-    LayerClass layer = class_of(r, stretch);
+  for (const Stretch& stretch : stretches) {
+    LayerClass layer = class_of(r, division, stretch);
     layer.input_bytes =
         w.blocks.empty() ? stretch.boundary
                          : w.block_types[static_cast<std::size_t>(w.blocks.back())].boundary_bytes;
@@ -203,7 +236,8 @@ Result<Workload> workload_of(const Graph& graph, const GraphSizes& sizes) {
     }
     w.blocks.push_back(found->second);
   }
-  w.tensor_divisors.push_back({"graph layers (not divided by tensor parallelism)", 1});
+  w.tensor_divisors.push_back(
+      {"sizes of the axes that the graph's operators let one divide", division.divisor});
   return w;
 }
 

@@ -15,8 +15,8 @@ struct GraphSizes {
 /// The forward graph as a chain of blocks. Work and bytes come from each page's cost facet, matrix
 /// products from the contraction trait and their weights, parameters from floating constants, kept
 /// tensors from results that are no views. The chain is cut where one tensor alone goes on; equal
-/// stretches become one layer class. Layers are divided over data, pipelines and shards; tensor
-/// parallelism inside them is not derived from the sharding facets yet, so it must be 1.
+/// stretches become one layer class. What tensor peers divide, sum and gather follows from the
+/// sharding facets (graph_sharding.h).
 /// Errors: a node without cost, a symbol without a value.
 Result<Workload> workload_of(const Graph& graph, const GraphSizes& sizes);
 
