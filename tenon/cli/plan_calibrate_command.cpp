@@ -7,6 +7,7 @@
 #include "tenon/cli/plan_commands.h"
 #include "tenon/cli/plan_text.h"
 #include "tenon/planner/calibration/accuracy_report.h"
+#include "tenon/planner/calibration/held_out.h"
 #include "tenon/planner/calibration/local_measurement.h"
 
 namespace tenon::cli {
@@ -90,7 +91,29 @@ Runner declare(CLI::App& app) {
 
 struct AccuracyOptions {
   std::string docs, calibrations;
+  bool leave_one_out = false;
 };
+
+Result<Answer> run_held_out() {
+  Json tables = Json::array();
+  std::string text = fmt::format("{:<28} {:>6} {:>7} {:>7} {:>10}   {:>16}\n", "rows held out of",
+                                 "points", "mean", "worst", "in 1 sigma", "data sheet alone");
+  for (const HeldOutTable& t : TENON_TRY(measure_held_out())) {
+    tables.push_back({{"calibration", t.name},
+                      {"points", t.num_points},
+                      {"rows", t.data_sheet.count},
+                      {"mean_error", t.fitted.mean},
+                      {"worst_error", t.fitted.worst},
+                      {"bias", t.fitted_bias},
+                      {"within_sigma", t.within_sigma},
+                      {"data_sheet_mean_error", t.data_sheet.mean},
+                      {"data_sheet_worst_error", t.data_sheet.worst}});
+    text += fmt::format("{:<28} {:>6} {:>5.1f} % {:>5.1f} % {:>8.0f} %   {:>5.1f} %, {:>5.1f} %\n",
+                        t.name, t.num_points, 100 * t.fitted.mean, 100 * t.fitted.worst,
+                        100 * t.within_sigma, 100 * t.data_sheet.mean, 100 * t.data_sheet.worst);
+  }
+  return Answer{{{"schema", "tenon.plan_held_out/1"}, {"tables", tables}}, std::move(text)};
+}
 
 Status write_outputs(const AccuracyOptions& options, const std::vector<SplitAccuracy>& all,
                      Json& files) {
@@ -109,6 +132,7 @@ Status write_outputs(const AccuracyOptions& options, const std::vector<SplitAccu
 }
 
 Result<Answer> run_accuracy(const AccuracyOptions& options, Context&) {
+  if (options.leave_one_out) return run_held_out();
   const auto all = TENON_TRY(measure_accuracy());
   Json tables = Json::array(), files = Json::array();
   std::string text = fmt::format("{:<32} {:>6} {:>7} {:>7} {:>7} {:>10}\n", "calibration", "tests",
@@ -146,6 +170,8 @@ Runner declare_accuracy(CLI::App& app) {
   auto options = std::make_shared<AccuracyOptions>();
   app.add_option("-o,--output", options->docs, "folder for planner_accuracy.md");
   app.add_option("--calibrations", options->calibrations, "folder for the fitted calibrations");
+  app.add_flag("--leave-one-out", options->leave_one_out,
+               "predict each table by fits on the device's other tables, and by the data sheet");
   return [options](Context& context) { return run_accuracy(*options, context); };
 }
 
@@ -164,7 +190,7 @@ Command plan_accuracy_command() {
   return {
       .name = "accuracy",
       .summary = "how well published steps are predicted; remakes the page and the calibrations",
-      .examples = {"tenon plan accuracy",
+      .examples = {"tenon plan accuracy", "tenon plan accuracy --leave-one-out",
                    "tenon plan accuracy -o docs --calibrations data/calibrations"},
       .declare = declare_accuracy,
       .children = {}};

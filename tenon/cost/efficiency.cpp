@@ -30,6 +30,7 @@ void read_factors(ObjectReader& reader, Efficiency& efficiency, std::vector<Erro
   }
   fields.boolean("fused_attention", efficiency.fused_attention);
   fields.boolean("split_pipeline_sends", efficiency.split_pipeline_sends);
+  fields.boolean("sends_token_once", efficiency.sends_token_once);
   fields.number("noise", efficiency.noise, 0, 1);
   fields.finish();
 }
@@ -109,9 +110,10 @@ std::string to_toml(const Calibration& calibration) {
   for (const auto& factor : efficiency_factors()) {
     text += fmt::format("{} = {:.6g}\n", factor.name, calibration.efficiency.*factor.member);
   }
-  text += fmt::format("fused_attention = {}\nsplit_pipeline_sends = {}\nnoise = {:.6g}\n",
-                      calibration.efficiency.fused_attention,
-                      calibration.efficiency.split_pipeline_sends, calibration.efficiency.noise);
+  const Efficiency& e = calibration.efficiency;
+  text += fmt::format(
+      "fused_attention = {}\nsplit_pipeline_sends = {}\nsends_token_once = {}\nnoise = {:.6g}\n",
+      e.fused_attention, e.split_pipeline_sends, e.sends_token_once, e.noise);
   return text;
 }
 

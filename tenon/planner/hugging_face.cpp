@@ -91,6 +91,8 @@ void read_experts(const json& c, ModelSpec& spec) {
   spec.top_k = first_of(c, {"num_experts_per_tok", "num_experts_per_token"});
   spec.expert_ffn = first_of(c, {"moe_intermediate_size"});
   spec.shared_experts = first_of(c, {"n_shared_experts"});
+  spec.expert_groups = first_of(c, {"n_group"});
+  spec.group_limit = first_of(c, {"topk_group"});
   const int shared_width = first_of(c, {"shared_expert_intermediate_size"});
   if (shared_width > 0 && spec.expert_ffn > 0) spec.shared_experts = shared_width / spec.expert_ffn;
   spec.dense_layers = first_of(c, {"first_k_dense_replace"});

@@ -117,20 +117,57 @@ void price_ops(Pricing& p) {
   }
 }
 
+/// One reduction over the tensor peers; sequence parallelism moves the same bytes in two
+/// collectives.
+double tensor_reduction(const Pricing& p, const GroupLinks& group, double bytes_of_sample) {
+  const double bytes = bytes_of_sample * p.tokens() * p.width();
+  if (!p.s.sequence) return all_reduce_seconds(group, bytes);
+  return reduce_scatter_seconds(group, bytes) + all_gather_seconds(group, bytes);
+}
+
 void price_tensor_traffic(Pricing& p) {
   const GroupLinks group = group_links(p.m.levels, p.m.efficiency, p.s.tensor, 1);
-  const double bytes = p.layer.reduce_bytes * p.tokens() * p.width();
-  // Sequence parallelism moves the same bytes in two collectives.
-  const double once = p.s.sequence
-                          ? reduce_scatter_seconds(group, bytes) + all_gather_seconds(group, bytes)
-                          : all_reduce_seconds(group, bytes);
+  const LayerClass& layer = p.layer;
+  const double once = tensor_reduction(p, group, layer.reduce_bytes);
+  const double once_backward = layer.reduce_bytes_backward > 0
+                                   ? tensor_reduction(p, group, layer.reduce_bytes_backward)
+                                   : once;
   const Efficiency& e = p.m.efficiency;
-  p.price.forward_comm += p.layer.tensor_reduces * once * (1 - e.tensor_overlap_forward);
-  double backward = once * (1 - e.tensor_overlap);
+  p.price.forward_comm += layer.tensor_reduces * once * (1 - e.tensor_overlap_forward);
+  double backward = once_backward * (1 - e.tensor_overlap);
   // With sequence parallelism backward gathers the layer's input again for the weight gradient,
   // half an all-reduce, of which the input gradient hides about half.
-  if (p.s.sequence) backward += 0.25 * once * (1 - e.tensor_overlap_forward);
-  p.price.backward_comm += p.layer.tensor_reduces_backward * backward;
+  if (p.s.sequence) backward += 0.25 * once_backward * (1 - e.tensor_overlap_forward);
+  p.price.backward_comm += layer.tensor_reduces_backward * backward;
+}
+
+/// Bytes of the exchange relative to a copy for each chosen expert: with k choices among the E
+/// experts within reach, on d devices, a token has to go to d (1 - C(E - E/d, k) / C(E, k))
+/// devices.
+double copies_sent(const Pricing& p) {
+  const double k = p.layer.choices;
+  if (!p.m.efficiency.sends_token_once || k == 0) return 1;
+  double experts = 0;
+  for (const LayerOp& op : p.layer.ops) experts = std::max(experts, double(op.experts));
+  const double devices = std::max(1.0, p.s.expert * p.layer.reachable_share);
+  experts *= p.layer.reachable_share;
+  double missed = 1;
+  for (double i = 0; i < k; ++i)
+    missed *= std::max(0.0, experts - experts / devices - i) / std::max(1.0, experts - i);
+  return devices * (1 - missed) / k;
+}
+
+/// Where a device has several experts, tokens that come in a copy for each are sorted by expert,
+/// and their results back. Dispatchers that send a token once copy and sort in one pass.
+void price_expert_sorting(Pricing& p) {
+  double experts = 0;
+  for (const LayerOp& op : p.layer.ops) experts = std::max(experts, double(op.experts));
+  if (p.m.efficiency.sends_token_once || p.s.expert == 1 || experts <= p.s.expert) return;
+  // Read and written, each way; the layer's exchange counts one move each way.
+  const double seconds = p.moving(2 * p.layer.exchange_bytes * p.tokens());
+  p.price.forward += seconds;
+  p.price.backward_input += seconds;
+  p.price.kernels_forward += 2, p.price.kernels_backward += 2;
 }
 
 void price_expert_traffic(Pricing& p) {
@@ -139,7 +176,8 @@ void price_expert_traffic(Pricing& p) {
       group_links(p.m.levels, p.m.efficiency, p.s.expert, std::max(1, p.s.expert_tensor));
   // Dispatch and return, each half of the bytes; tokens divided by sequence parallelism move once.
   const double share = p.tokens() / (p.s.sequence ? p.s.tensor : 1) * p.width();
-  const double once = 2 * all_to_all_seconds(group, p.layer.exchange_bytes / 2 * share);
+  const double once =
+      2 * all_to_all_seconds(group, p.layer.exchange_bytes / 2 * share * copies_sent(p));
   const double exposed = once * (1 - p.m.efficiency.expert_overlap);
   p.price.forward_comm += exposed;
   p.price.backward_comm += exposed;
@@ -237,6 +275,7 @@ LayerPrice price_layer(const LayerClass& layer, const Strategy& strategy,
   Pricing pricing{layer, strategy, model, {}};
   price_ops(pricing);
   price_tensor_traffic(pricing);
+  price_expert_sorting(pricing);
   price_expert_traffic(pricing);
   price_context_traffic(pricing);
   add_kept(pricing);

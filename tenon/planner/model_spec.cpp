@@ -153,6 +153,8 @@ void read_sizes(ObjectReader& reader, ModelSpec& spec) {
                           {"top_k", &spec.top_k, 1},
                           {"expert_ffn", &spec.expert_ffn, 1},
                           {"shared_experts", &spec.shared_experts, 0},
+                          {"expert_groups", &spec.expert_groups, 0},
+                          {"group_limit", &spec.group_limit, 0},
                           {"dense_layers", &spec.dense_layers, 0},
                           {"query_rank", &spec.query_rank, 0},
                           {"kv_rank", &spec.kv_rank, 0},
@@ -267,6 +269,7 @@ nlohmann::ordered_json to_json(const ModelSpec& spec) {
   put("vocab", spec.vocab), put("sequence", spec.sequence);
   put("experts", spec.experts), put("top_k", spec.top_k), put("expert_ffn", spec.expert_ffn);
   put("shared_experts", spec.shared_experts), put("dense_layers", spec.dense_layers);
+  put("expert_groups", spec.expert_groups), put("group_limit", spec.group_limit);
   put("query_rank", spec.query_rank), put("kv_rank", spec.kv_rank);
   put("rope_dim", spec.rope_dim), put("value_dim", spec.value_dim);
   put("multi_token_layers", spec.multi_token_layers);

@@ -38,7 +38,10 @@ struct ModelSpec {
   int expert_ffn = 0;
   int shared_experts = 0;  // each as wide as one expert
   int dense_layers = 0;    // leading layers with a plain ffn
-  double capacity = 1.0;   // imbalance: the busiest expert's tokens relative to the mean
+  // Routing limited to groups: a token chooses among the experts of `group_limit` of them. 0: all.
+  int expert_groups = 0;
+  int group_limit = 0;
+  double capacity = 1.0;  // imbalance: the busiest expert's tokens relative to the mean
   // Latent attention (DeepSeek): ranks of the compressed query and key/value; 0: plain attention.
   int query_rank = 0;
   int kv_rank = 0;

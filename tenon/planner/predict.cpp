@@ -6,9 +6,31 @@
 
 namespace tenon::planner {
 
+namespace {
+
+/// Variance from what the calibration has not seen: few rows leave factors at their priors; a
+/// default was measured on some stack, not on the one that nobody named, and stacks differ by about
+/// as much as whole tables do that a fit has not seen; and the published rows have neither experts,
+/// 8-bit products, context rings nor sharded weights.
+double unseen_variance(const Pricer& pricer, const Plan& plan) {
+  const auto squared = [](double x) { return x * x; };
+  double variance = 0;
+  const auto rows = pricer.calibration().rows.size();
+  if (rows > 0) variance += squared(0.04) / static_cast<double>(rows);
+  if (pricer.calibration().is_default) variance += squared(0.05);
+  if (pricer.workload().num_experts > 0) variance += squared(0.06);
+  if (plan.precision == Precision::fp8) variance += squared(0.05);
+  if (plan.context_parallel > 1) variance += squared(0.03);
+  if (plan.zero_stage >= 3) variance += squared(0.03);
+  if (!pricer.cluster().is_homogeneous()) variance += squared(0.05);
+  return variance;
+}
+
+}  // namespace
+
 double uncertainty_of(const Pricer& pricer, const Plan& plan, const Price& price) {
   const Efficiency& e = pricer.calibration().efficiency;
-  double variance = e.noise * e.noise;
+  double variance = e.noise * e.noise + unseen_variance(pricer, plan);
   // Sharing of nodes between tensor groups, and scatter at scale, vary from run to run about as
   // much as they cost.
   const double node = static_cast<double>(pricer.cluster().levels().front().devices);
@@ -19,7 +41,6 @@ double uncertainty_of(const Pricer& pricer, const Plan& plan, const Price& price
   const double nodes = std::max(1.0, static_cast<double>(plan.num_devices()) / node);
   const double jitter = 0.25 * e.jitter * std::log2(nodes);
   variance += jitter * jitter;
-  if (!pricer.cluster().is_homogeneous()) variance += 0.05 * 0.05;
   const double exposed = price.exposed_communication_seconds / std::max(1e-12, price.step_seconds);
   variance += 0.1 * 0.1 * exposed * exposed;
   return std::sqrt(variance);

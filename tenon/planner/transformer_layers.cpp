@@ -4,6 +4,8 @@
 // width. Elements are two bytes. The kept tensors of a classic GPT layer add up to
 // n h (34 + 5 a n / h) bytes, of which n h 10 stay whole under tensor parallelism
 // (arXiv 2205.05198, equations 1 and 2).
+#include <algorithm>
+
 #include "tenon/planner/layer_builders_internal.h"
 
 namespace tenon::planner {
@@ -223,6 +225,9 @@ LayerClass experts_layer(const StackSizes& s) {
   keep(layer, "router_scores", 4 * n * spec.experts, Split::sequence);
   if (spec.shared_experts > 0) add_mlp(s, f * spec.shared_experts, layer);
   layer.exchange_bytes = 2 * kElement * routed * s.hidden;
+  layer.choices = spec.top_k;
+  if (spec.expert_groups > 0 && spec.group_limit > 0)
+    layer.reachable_share = std::min(1.0, double(spec.group_limit) / spec.expert_groups);
   add_residual(s, layer);
   return layer;
 }

@@ -61,9 +61,8 @@ struct Parameter {
   std::string name;
   double elements = 0;
   bool splits_tensor = false;
-  bool expert = false;
-  bool sparse = false;  // looked up by row: only the rows touched have gradients and are updated //
-                        // divided by expert parallelism, reduced over fewer replicas
+  bool expert = false;    // divided by expert parallelism, reduced over fewer replicas
+  bool sparse = false;    // looked up by row: only the rows touched have gradients and are updated
   double padded_row = 0;  // elements of one row of a vocabulary table: rows pad to 128 x tensor
 };
 
@@ -80,7 +79,10 @@ struct LayerClass {
   int tensor_reduces = 0;  // all-reduces of `reduce_bytes` over the tensor axis, forward
   int tensor_reduces_backward = 0;
   double reduce_bytes = 0;
+  double reduce_bytes_backward = 0;   // where backward differs; 0: the same
   double exchange_bytes = 0;          // expert or table all-to-all, dispatch and return, forward
+  int choices = 0;                    // experts that a token goes to, each with a copy of it
+  double reachable_share = 1;         // of the experts, those that one token may choose among
   double context_bytes = 0;           // keys and values that a context ring passes on
   double context_exchange_bytes = 0;  // what the all-to-all form moves instead
 

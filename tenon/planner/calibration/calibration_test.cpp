@@ -6,8 +6,11 @@
 
 #include "tenon/cost/kernel_cost.h"
 #include "tenon/planner/calibration/accuracy_report.h"
+#include "tenon/planner/calibration/held_out.h"
 #include "tenon/planner/calibration/local_measurement.h"
 #include "tenon/planner/calibration/split.h"
+#include "tenon/planner/check.h"
+#include "tenon/planner/pricer.h"
 
 namespace tenon::planner {
 namespace {
@@ -70,6 +73,35 @@ TEST(Accuracy, RankingOfPlans) {
   for (const auto& g : groups) EXPECT_LE(g.quality.regret, 0.01) << g.group;
   EXPECT_GE(groups[0].quality.kendall_tau, 0.85);
   EXPECT_GE(groups[1].quality.kendall_tau, 0.70);  // its rows scatter by more than they differ
+}
+
+TEST(Accuracy, ExpertLayersAreWithinTwelvePercent) {
+  const auto rows = *compare_experts();
+  EXPECT_EQ(rows.size(), 14u);
+  for (const auto& row : rows) EXPECT_NEAR(row.predicted / row.measured, 1, 0.12) << row.what;
+}
+
+TEST(Accuracy, TablesThatNoFitHasSeenAreWithinTenPercentOnAverage) {
+  const auto tables = *measure_held_out();
+  EXPECT_EQ(tables.size(), 5u);
+  for (const auto& table : tables) {
+    EXPECT_LE(table.num_points, 10) << table.name;
+    EXPECT_LE(table.data_sheet.mean, 0.10) << table.name;
+    if (table.num_points > 0) EXPECT_LE(table.fitted.mean, 0.10) << table.name;
+  }
+}
+
+TEST(Accuracy, NoPublishedRunIsCalledInfeasible) {
+  for (const char* table :
+       {"vtrain_multinode_a100.csv", "megatron_sc21_a100.csv", "selective_recompute_a100.csv",
+        "megatron_h100_first3.csv", "zero_bubble_a100.csv", "megatron_ci_7b_memory.csv"}) {
+    const auto runs = training_runs(table);
+    ASSERT_TRUE(runs.ok()) << table;
+    for (const auto& run : *runs) {
+      Pricer pricer(workload_of(run.model), run.cluster);
+      EXPECT_TRUE(check(pricer, run.plan).empty()) << table << " " << run.label;
+    }
+  }
 }
 
 TEST(Accuracy, OneLayerIsWithinFourPercent) {

@@ -127,14 +127,14 @@ Vector minimise(const FitProblem& p) {
   return x;
 }
 
-/// Scatter that remains: the points' own, with a prior of four percent worth four points. Errors
-/// count up to one and a half times the prior (Huber): an outlier says that outliers happen, not
+/// Scatter that remains: the points' own, with a prior of three percent worth four points. Errors
+/// count up to twice the prior (Huber): an outlier says that outliers happen, not
 /// that all steps scatter so.
 double noise_of(const std::vector<Residual>& residuals) {
-  const double prior = 0.04, weight = 4;
+  const double prior = 0.03, weight = 4;
   double sum = weight * prior * prior;
   for (const auto& r : residuals) {
-    const double error = std::min(1.5 * prior, std::abs(r.relative_error()));
+    const double error = std::min(2 * prior, std::abs(r.relative_error()));
     sum += error * error;
   }
   return std::sqrt(sum / (weight + static_cast<double>(residuals.size())));

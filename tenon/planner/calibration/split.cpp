@@ -127,7 +127,8 @@ Result<FitResult> fit_split(const CalibrationSplit& split) {
 RankQuality rank_quality(const std::vector<Residual>& rows) {
   RankQuality quality;
   if (rows.size() < 2) return quality;
-  double concordant = 0, pairs = 0, best = rows[0].measured_seconds;
+  double concordant = 0, pairs = 0, clear_concordant = 0, clear_pairs = 0,
+         best = rows[0].measured_seconds;
   const Residual* chosen = &rows[0];
   for (std::size_t i = 0; i < rows.size(); ++i) {
     best = std::min(best, rows[i].measured_seconds);
@@ -135,11 +136,14 @@ RankQuality rank_quality(const std::vector<Residual>& rows) {
     for (std::size_t j = 0; j < i; ++j) {
       const double product = (rows[i].measured_seconds - rows[j].measured_seconds) *
                              (rows[i].predicted_seconds - rows[j].predicted_seconds);
-      concordant += product > 0 ? 1 : product < 0 ? -1 : 0;
-      pairs += 1;
+      const double sign = product > 0 ? 1 : product < 0 ? -1 : 0;
+      concordant += sign, pairs += 1;
+      if (std::abs(rows[i].measured_seconds / rows[j].measured_seconds - 1) > 0.05)
+        clear_concordant += sign, clear_pairs += 1;
     }
   }
   quality.kendall_tau = concordant / pairs;
+  quality.clear_tau = clear_concordant / std::max(1.0, clear_pairs);
   quality.regret = chosen->measured_seconds / best - 1;
   return quality;
 }

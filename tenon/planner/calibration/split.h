@@ -32,6 +32,7 @@ Result<FitResult> fit_split(const CalibrationSplit& split);
 /// than the best measured one.
 struct RankQuality {
   double kendall_tau = 0;
+  double clear_tau = 0;  // over pairs whose measured times differ by more than 5 %
   double regret = 0;
 };
 RankQuality rank_quality(const std::vector<Residual>& rows);
