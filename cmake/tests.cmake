@@ -66,6 +66,6 @@ tenon_python_tests(models models model)
 tenon_python_tests(breadth breadth slow)
 # The cpu backend once more on each plainer instruction set, by masking (TENON_ISA).
 foreach(isa plain avx2)
-  add_test(NAME cpu_masked.${isa} COMMAND tenon_tests --gtest_filter=Cpu*:Backends* --gtest_brief=1)
+  add_test(NAME cpu_masked.${isa} COMMAND tenon_tests --gtest_filter=Cpu*:Backends*:Fuse* --gtest_brief=1)
   set_tests_properties(cpu_masked.${isa} PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT TENON_ISA=${isa})
 endforeach()

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "tenon/base/file.h"
@@ -79,9 +82,26 @@ void trim(const fs::path& folder) {
 
 }  // namespace
 
+namespace {
+
+std::string text_of(const KernelSource& source) {
+  return std::visit([](const auto& s) { return s.text(); }, source);
+}
+
+Result<LoadedLoop> loaded(std::string_view bytes, const std::string& key) {
+  auto object = TENON_TRY(NativeObject::load(bytes));
+  const void* entry = object->symbol("kernel");
+  if (!entry) return invalid("native object {} has no kernel", key);
+  return LoadedLoop{object, reinterpret_cast<LoopFunction>(const_cast<void*>(entry)), key};
+}
+
+}  // namespace
+
 struct KernelCache::State {
   mutable std::mutex mutex;
-  std::map<std::string, LoadedLoop> loops;     // by nest text and isa
+  std::condition_variable finished;            // a key left `busy`
+  std::set<std::string> busy;                  // keys that a thread is making
+  std::map<std::string, LoadedLoop> loops;     // by key
   std::map<std::string, std::string> objects;  // by key, of this process
   std::vector<fs::path> folders;
   fs::path disk;
@@ -89,28 +109,57 @@ struct KernelCache::State {
   int num_compiled = 0;
   double seconds = 0;
 
-  Result<std::string> object_for(const LoopNest& nest, Isa isa, const std::string& key) {
-    const std::string file = key + ".o";
-    std::vector<fs::path> places = folders;
+  // From a folder or the disk; what does not load there is made anew.
+  std::optional<LoadedLoop> find(const std::string& key, std::string& bytes) {
+    std::vector<fs::path> places;
+    {
+      const std::lock_guard lock(mutex);
+      places = folders;
+    }
     if (!disk.empty()) places.push_back(disk);
-    for (const fs::path& folder : places)
-      if (auto bytes = read_file(folder / file); bytes.ok()) return bytes;
+    for (const fs::path& folder : places) {
+      auto file = read_file(folder / (key + ".o"));
+      if (!file.ok()) continue;
+      auto loop = loaded(*file, key);
+      if (!loop.ok()) continue;
+      bytes = std::move(*file);
+      return *loop;
+    }
+    return std::nullopt;
+  }
+  Result<EmitFunction> emitter() {
+    const std::lock_guard lock(mutex);
     if (!emit) emit = TENON_TRY(load_module());
+    return emit;
+  }
+  Result<std::string> compile(const KernelSource& source, Isa isa, const std::string& key) {
+    const EmitFunction function = TENON_TRY(emitter());
     const auto start = std::chrono::steady_clock::now();
     std::string object, problem;
-    if (!emit(nest, {isa}, object, problem))
-      return unsupported("no code for a kernel: {} ({})", problem, nest.text());
-    ++num_compiled;
-    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    TENON_LOG("codegen", 1, "compiled {} for {}", key, name(isa));
-    TENON_LOG("codegen", 2, "{}", nest.text());
-    if (!disk.empty()) {
-      std::error_code e;
-      fs::create_directories(disk, e);
-      if (write_file_atomic(disk / file, object).ok() && num_compiled % 64 == 1)
-        trim(disk);  // a full disk only loses the cache
+    if (!function(source, {isa}, object, problem))
+      return unsupported("no code for a kernel: {} ({})", problem, text_of(source));
+    const double took =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    TENON_LOG("codegen", 1, "compiled {} for {} in {:.1f} ms", key, name(isa), took * 1e3);
+    TENON_LOG("codegen", 2, "{}", text_of(source));
+    bool trims = false;
+    {
+      const std::lock_guard lock(mutex);
+      seconds += took;
+      trims = ++num_compiled % 64 == 1;
     }
+    if (disk.empty()) return object;
+    std::error_code e;
+    fs::create_directories(disk, e);
+    if (write_file_atomic(disk / (key + ".o"), object).ok() && trims)
+      trim(disk);  // a full disk only loses the cache
     return object;
+  }
+  Result<LoadedLoop> make(const KernelSource& source, Isa isa, const std::string& key,
+                          std::string& bytes) {
+    if (auto found = find(key, bytes)) return *found;
+    bytes = TENON_TRY(compile(source, isa, key));
+    return loaded(bytes, key);
   }
 };
 
@@ -121,21 +170,34 @@ KernelCache& KernelCache::instance() {
   return cache;
 }
 
-std::string kernel_key(const LoopNest& nest, Isa isa) {
-  return sha256(nest.text()).substr(0, 32) + "-" + std::string(name(isa));
+std::string kernel_key(const KernelSource& source, Isa isa) {
+  return sha256(text_of(source)).substr(0, 32) + "-" + std::string(name(isa));
 }
 
 Result<LoadedLoop> KernelCache::get(const LoopNest& nest, Isa isa) {
-  const std::string key = kernel_key(nest, isa);
-  const std::lock_guard lock(state_->mutex);
-  if (auto it = state_->loops.find(key); it != state_->loops.end()) return it->second;
-  std::string bytes = TENON_TRY(state_->object_for(nest, isa, key));
-  auto object = TENON_TRY(NativeObject::load(bytes));
-  const void* entry = object->symbol("kernel");
-  if (!entry) return invalid("native object {} has no kernel", key);
-  LoadedLoop loop{object, reinterpret_cast<LoopFunction>(const_cast<void*>(entry)), key};
-  state_->objects.emplace(key, std::move(bytes));
-  return state_->loops.emplace(key, std::move(loop)).first->second;
+  LoopProgram program = program_of(nest);
+  program.schedule = default_schedule(program, isa);
+  return get(program, isa);
+}
+
+Result<LoadedLoop> KernelCache::get(const KernelSource& source, Isa isa) {
+  const std::string key = kernel_key(source, isa);
+  State& s = *state_;
+  std::unique_lock lock(s.mutex);
+  s.finished.wait(lock, [&] { return !s.busy.contains(key); });
+  if (auto it = s.loops.find(key); it != s.loops.end()) return it->second;
+  s.busy.insert(key);
+  lock.unlock();
+  std::string bytes;
+  auto loop = s.make(source, isa, key, bytes);
+  lock.lock();
+  s.busy.erase(key);
+  if (loop.ok()) {
+    s.objects.emplace(key, std::move(bytes));
+    s.loops.emplace(key, *loop);
+  }
+  s.finished.notify_all();
+  return loop;
 }
 
 void KernelCache::add_folder(const fs::path& folder) {

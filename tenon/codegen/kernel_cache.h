@@ -16,14 +16,23 @@ struct LoadedLoop {
   std::shared_ptr<const NativeObject> object;
   LoopFunction function = nullptr;
   std::string key;  // of its object, for bundles
+
+  /// The kernel as the type of function that its source has.
+  template <class Function>
+  Function as() const {
+    return reinterpret_cast<Function>(reinterpret_cast<void*>(function));
+  }
 };
 
-/// All kernels of the process, by content: the nest's text and the instruction set. Safe under
-/// threads and concurrent processes. The disk cache lies in $TENON_KERNEL_CACHE ("off": none), else
-/// in the user's cache folder; beyond 256 MiB the oldest objects go.
+/// All kernels of the process, by content: the source's text and the instruction set. Safe under
+/// threads, which compile different kernels at once, and concurrent processes. The disk cache lies
+/// in $TENON_KERNEL_CACHE ("off": none), else in the user's cache folder; beyond 256 MiB the oldest
+/// objects go.
 class KernelCache {
  public:
   static KernelCache& instance();
+  Result<LoadedLoop> get(const KernelSource& source, Isa isa = host_isa());
+  /// The nest as a program, under the schedule that suits it.
   Result<LoadedLoop> get(const LoopNest& nest, Isa isa = host_isa());
   /// Objects found here are used before anything is compiled. Called when a bundle is opened.
   void add_folder(const std::filesystem::path& folder);
@@ -41,7 +50,7 @@ class KernelCache {
   std::unique_ptr<State> state_;
 };
 
-/// The name under which a nest's object is kept: 32 hexadecimal digits and the instruction set.
-std::string kernel_key(const LoopNest& nest, Isa isa);
+/// The name under which a kernel's object is kept: 32 hexadecimal digits and the instruction set.
+std::string kernel_key(const KernelSource& source, Isa isa);
 
 }  // namespace tenon::codegen

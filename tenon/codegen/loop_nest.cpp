@@ -1,42 +1,8 @@
-// Canonical text of loop nests, and merging of axes.
+// Merging of axes.
 #include "tenon/codegen/loop_nest.h"
-
-#include <unordered_map>
 
 namespace tenon::codegen {
 namespace {
-
-// Shared subtrees are printed once: a chain of n squarings must not print 2^n terms.
-class ExprText {
- public:
-  std::string operator()(const Expr& e) {
-    const std::string root = visit(e);
-    return body_ + root;
-  }
-
- private:
-  std::string visit(const Expr& e) {
-    const ExprNode& n = e.node();
-    if (n.op == ScalarOp::input) return fmt::format("x{}:{}", n.input, name(n.dtype));
-    if (auto it = seen_.find(e.id()); it != seen_.end()) return it->second;
-    std::string args;
-    for (const Expr& a : n.args) args += visit(a) + ",";
-    if (n.op == ScalarOp::constant)
-      args = is_floating(n.dtype) ? fmt::format("{:a}", n.number) : fmt::format("{}", n.integer);
-    if (n.op == ScalarOp::cast)
-      args += fmt::format("{}{}", static_cast<int>(n.overflow), static_cast<int>(n.rounding));
-    const std::string id = fmt::format("t{}", seen_.size());
-    body_ += fmt::format("{}={}:{}({});", id, name(n.op), name(n.dtype), args);
-    seen_.emplace(e.id(), id);
-    return id;
-  }
-  std::unordered_map<const ExprNode*, std::string> seen_;
-  std::string body_;
-};
-
-std::string operand_text(const LoopOperand& o) {
-  return fmt::format("{}{}", name(o.dtype), "01n"[static_cast<int>(o.inner)]);
-}
 
 bool walks_as_one(const LoopAxes& axes, std::size_t outer, std::size_t inner) {
   for (const auto& s : axes.strides)
@@ -51,17 +17,6 @@ void erase_axis(LoopAxes& axes, std::size_t i) {
 }
 
 }  // namespace
-
-std::string LoopNest::text() const {
-  std::string out = fmt::format("v1 axes {} reduced {} combine {} in", num_axes, num_reduced,
-                                static_cast<int>(combine));
-  for (const LoopOperand& o : inputs) out += " " + operand_text(o);
-  out += " out";
-  for (const LoopOperand& o : outputs) out += " " + operand_text(o);
-  for (const Expr& e : exprs) out += " | " + ExprText()(e);
-  if (post.defined()) out += " post " + ExprText()(post);
-  return out;
-}
 
 LoopAxes merged(const LoopAxes& given) {
   LoopAxes axes = given;

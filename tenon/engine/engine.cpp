@@ -28,7 +28,8 @@ Result<std::unique_ptr<Executable>> assemble(std::unique_ptr<Graph> graph, const
     const std::string label = node->name().empty() ? std::string(node->op().name) : node->name();
     if (compiled.kernel)
       report.mapping.emplace_back(label, compiled.kernel->describe());
-    else if (!node->op().has(Trait::control_flow) && !node->op().has(Trait::view))
+    else if (node->op().name == "fused" ||
+             (!node->op().has(Trait::control_flow) && !node->op().has(Trait::view)))
       report.fallbacks.push_back({label, std::string(node->op().name), compiled.fallback_reason});
     nodes.push_back(std::move(compiled));
   }

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "tenon/ir/builder.h"
 #include "tenon/ops/registry.h"
+#include "tenon/passes/fused_group.h"
 #include "tenon/passes/pass.h"
 
 namespace tenon::passes {
@@ -64,50 +64,9 @@ Group grow(Node* root, const std::vector<int>& position, const std::vector<bool>
   return group;
 }
 
-// The group's nodes move into the region of one `fused` node in front of the root.
-void fuse(Graph& graph, const Group& group) {
-  auto region = std::make_unique<Graph>("fused");
-  GraphBuilder inner(*region, ops::table());
-  std::map<const Value*, Value*> map;
-  Values inputs;
-  for (const Node* n : group.nodes)
-    for (Value* v : n->inputs()) {
-      if (!v || map.contains(v)) continue;
-      if (v->is_constant() && v->tensor().count() == 1) {
-        map[v] = region->add_constant(v->name(), v->tensor());
-        continue;
-      }
-      if (std::any_of(group.nodes.begin(), group.nodes.end(),
-                      [&](const Node* m) { return m->output(0) == v; }))
-        continue;
-      map[v] = region->add_input(v->name(), v->type());
-      inputs.push_back(v);
-    }
-  for (const Node* n : group.nodes) {
-    Values args;
-    for (const Value* v : n->inputs()) args.push_back(v ? map.at(v) : nullptr);
-    inner.set_origin(n->name(), n->origin());
-    map[n->output(0)] = inner.call(n->op(), std::move(args), n->attrs())[0];
-  }
-  Node* root = group.nodes.back();
-  region->add_output(map.at(root->output(0)), "y");
-  TENON_CHECK(inner.status().ok(), "a fused group no longer infers: {}",
-              inner.status().error().text());
-  GraphBuilder outer(graph, ops::table(), root);
-  outer.set_origin(root->name(), root->origin());
-  std::vector<std::unique_ptr<Graph>> regions;
-  regions.push_back(std::move(region));
-  Value* y = outer.call(outer.op("fused"), inputs, {}, std::move(regions))[0];
-  y->set_name(root->output(0)->name());
-  y->set_type(root->output(0)->type());
-  graph.replace_uses(root->output(0), y);
-  for (auto it = group.nodes.rbegin(); it != group.nodes.rend(); ++it) graph.erase(*it);
-}
-
 }  // namespace
 
 Result<int> fuse_elementwise(Graph& graph, const PassContext&) {
-  if (graph.name() == "fused") return 0;  // the inside of a group is final
   std::vector<bool> is_output(static_cast<std::size_t>(graph.num_value_ids()), false);
   for (const Value* v : graph.outputs()) is_output[static_cast<std::size_t>(v->id())] = true;
   std::vector<int> position(static_cast<std::size_t>(graph.num_node_ids()), 0);
@@ -122,7 +81,10 @@ Result<int> fuse_elementwise(Graph& graph, const PassContext&) {
     taken.insert(group.nodes.begin(), group.nodes.end());
     groups.push_back(std::move(group));
   }
-  for (const Group& g : groups) fuse(graph, g);
+  for (const Group& g : groups) {
+    const Values results = {g.nodes.back()->output(0)};
+    replace_by_fused(graph, make_fused(graph, g.nodes, results, g.nodes.back()), g.nodes, results);
+  }
   return static_cast<int>(groups.size());
 }
 

@@ -18,7 +18,8 @@ Result<int> run_everywhere(const Pass& pass, Graph& graph, const PassContext& co
   int rewrites = 0;
   for (Node* node : graph.nodes())
     for (const auto& region : node->regions())
-      rewrites += TENON_TRY(run_everywhere(pass, *region, context));
+      if (region->name() != "fused")  // the inside of a group is final: kernels know its form
+        rewrites += TENON_TRY(run_everywhere(pass, *region, context));
   return rewrites + TENON_TRY(pass.run(graph, context));
 }
 
@@ -60,9 +61,10 @@ Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::
 }
 
 std::vector<std::string_view> inference_pipeline() {
-  return {"dead_code",        "fold_constants", "simplify", "common_subexpressions",
-          "legalize",         "fold_constants", "simplify", "common_subexpressions",
-          "fuse_elementwise", "dead_code"};
+  return {
+      "dead_code",        "fold_constants", "simplify", "common_subexpressions", "fuse_attention",
+      "legalize",         "fold_constants", "simplify", "common_subexpressions", "fuse_rows",
+      "fuse_elementwise", "dead_code"};
 }
 
 }  // namespace tenon::passes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "tenon/base/log.h"
 #include "tenon/runtime/interpreted_launch.h"
@@ -283,6 +284,28 @@ Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c,
   return std::shared_ptr<const Launch>(interpreted_launch(*c.node, in, out, regions));
 }
 
+struct Binding {
+  const CompiledNode* node;
+  std::vector<Extent> in, out;
+  bool all_known;
+  std::optional<Result<std::shared_ptr<const Launch>>> launch;
+};
+
+// Binding compiles code and packs weights, so all processors help; the plan does not depend on who
+// bound what.
+void bind_all(std::vector<Binding>& bindings, const RegionExecutor& regions) {
+  const auto bind = [&](int, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      Binding& b = bindings[static_cast<std::size_t>(i)];
+      b.launch.emplace(launch_for(*b.node, b.in, b.out, b.all_known, regions));
+    }
+  };
+  const auto count = static_cast<std::int64_t>(bindings.size());
+  if (count < 4) return bind(0, 0, count);
+  ThreadPool pool(usable_processors());
+  pool.parallel_chunks(0, count, 1, bind);
+}
+
 }  // namespace
 
 Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
@@ -290,19 +313,22 @@ Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
                                                ThreadPool& pool) {
     return executable.run_region(region, std::move(values), pool);
   };
+  std::vector<Binding> bindings;
   for (const CompiledNode* c : draft.steps) {
-    std::vector<Extent> in, out;
-    bool all_known = true;
+    Binding b{c, {}, {}, true, {}};
     for (int i = 0; i < static_cast<int>(c->node->inputs().size()); ++i) {
       const Value* v = c->node->input(i);
-      in.push_back(v ? draft[v].extent : Extent{});
+      b.in.push_back(v ? draft[v].extent : Extent{});
       if (!v || !c->kernel || !c->kernel->wants_value(i)) continue;
-      in.back().value = draft[v].fixed;
-      all_known = all_known && draft[v].fixed.defined();
+      b.in.back().value = draft[v].fixed;
+      b.all_known = b.all_known && draft[v].fixed.defined();
     }
-    for (const Value* v : c->node->outputs()) out.push_back(draft[v].extent);
-    Step step{c->node, nullptr, {}, {}, 0};
-    step.launch = TENON_TRY(launch_for(*c, in, out, all_known, regions));
+    for (const Value* v : c->node->outputs()) b.out.push_back(draft[v].extent);
+    bindings.push_back(std::move(b));
+  }
+  bind_all(bindings, regions);
+  for (Binding& b : bindings) {
+    Step step{b.node->node, TENON_TRY(std::move(*b.launch)), {}, {}, 0};
     draft.workspaces.push_back(static_cast<std::int64_t>(step.launch->workspace_bytes()));
     steps_.push_back(std::move(step));
   }

@@ -28,15 +28,17 @@ struct Maker {
   Result<KernelPtr> (*make)(const Node&);
 };
 
-constexpr std::array<Maker, 9> kMakers = {{{takes_elementwise, make_elementwise},
-                                           {takes_reduction, make_reduction},
-                                           {takes_movement, make_movement},
-                                           {takes_matmul, make_matmul},
-                                           {takes_convolution, make_convolution},
-                                           {takes_weight_adjoint, make_weight_adjoint},
-                                           {takes_scatter_adjoint, make_scatter_adjoint},
-                                           {takes_pooling, make_pooling},
-                                           {takes_resize, make_resize}}};
+constexpr std::array kMakers = {Maker{takes_attention, make_attention},
+                                Maker{takes_row_group, make_row_group},
+                                Maker{takes_elementwise, make_elementwise},
+                                Maker{takes_reduction, make_reduction},
+                                Maker{takes_movement, make_movement},
+                                Maker{takes_matmul, make_matmul},
+                                Maker{takes_convolution, make_convolution},
+                                Maker{takes_weight_adjoint, make_weight_adjoint},
+                                Maker{takes_scatter_adjoint, make_scatter_adjoint},
+                                Maker{takes_pooling, make_pooling},
+                                Maker{takes_resize, make_resize}};
 
 class CpuBackend : public HostMemoryBackend {
  public:

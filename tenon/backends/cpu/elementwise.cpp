@@ -1,6 +1,7 @@
 // Elementwise operators and fused groups as generated loops.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tenon/backends/cpu/kernels_internal.h"
 #include "tenon/backends/cpu/loop_launch_internal.h"
@@ -14,18 +15,29 @@ bool has_code(DType d) {
          is_integer(d) || d == DType::boolean;
 }
 
-bool has_code(const Expr& e) {
+bool has_code(const Expr& e, std::set<const ExprNode*>& seen) {
+  if (!seen.insert(e.id()).second) return true;
   if (e.op() == ScalarOp::digamma || !has_code(e.dtype())) return false;
   if (e.op() == ScalarOp::cast && size_of(e.dtype()) == 2 && is_floating(e.dtype()) &&
       e.node().rounding != Rounding::nearest_even)
     return false;
-  return std::all_of(e.args().begin(), e.args().end(), [](const Expr& a) { return has_code(a); });
+  return std::all_of(e.args().begin(), e.args().end(),
+                     [&](const Expr& a) { return has_code(a, seen); });
+}
+
+}  // namespace
+
+bool has_code(const Expr& e) {
+  std::set<const ExprNode*> seen;
+  return has_code(e, seen);
 }
 
 Expr constant_of(const Tensor& t) {
   return is_floating(t.dtype()) ? Expr::constant(element(t, 0), t.dtype())
                                 : Expr::integer(integer_element(t, 0), t.dtype());
 }
+
+namespace {
 
 // The whole region as one expression over the fused node's inputs; undefined when something in it
 // is not elementwise.

@@ -17,6 +17,14 @@ Result<KernelPtr> make_elementwise(const Node& node);
 Verdict takes_reduction(const Node& node);
 Result<KernelPtr> make_reduction(const Node& node);
 
+/// Fused groups that reduce rows: softmax, normalisations, sums of expressions.
+Verdict takes_row_group(const Node& node);
+Result<KernelPtr> make_row_group(const Node& node);
+
+/// Attention: the operator, and fused groups of its parts.
+Verdict takes_attention(const Node& node);
+Result<KernelPtr> make_attention(const Node& node);
+
 /// Movements: copies with strides, by the operator's name.
 Verdict takes_movement(const Node& node);
 Result<KernelPtr> make_movement(const Node& node);

@@ -7,7 +7,6 @@
 #include "tenon/ops/reductions.h"
 
 namespace tenon::backends::cpu {
-namespace {
 
 using codegen::Combine;
 
@@ -18,6 +17,8 @@ Combine combine_of(std::string_view op) {
   if (op == "reduce_prod") return Combine::prod;
   return Combine::none;
 }
+
+namespace {
 
 // Expression of one step on operands of type d.
 Expr step_of(Combine how, DType d) {

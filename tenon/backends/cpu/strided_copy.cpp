@@ -1,8 +1,10 @@
-// Rows by memcpy where both sides are contiguous, blocks of 16 x 16 where the fast axes differ.
+// Rows by memcpy where both sides are contiguous, blocks where the fast axes differ: turned in
+// registers by a generated kernel for elements of 4 bytes.
 #include <algorithm>
 #include <cstring>
 
 #include "tenon/backends/cpu/strided_copy_internal.h"
+#include "tenon/codegen/kernel_cache.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -19,6 +21,27 @@ void copy_line(const T* from, T* to, std::int64_t n, std::int64_t from_step, std
     for (std::int64_t i = 0; i < n; ++i) to[i * to_step] = from[i * from_step];
 }
 
+// The generated transpose, or nullptr where there is no code generator.
+codegen::TileTransposeFunction generated_transpose() {
+  static const codegen::TileTransposeFunction function = [] {
+    auto kernel = codegen::KernelCache::instance().get(codegen::tile_transpose_for(host_isa()));
+    return kernel.ok() ? kernel->as<codegen::TileTransposeFunction>() : nullptr;
+  }();
+  return function;
+}
+
+// to[r * to_row + c] = from[c * from_column + r], in strips whose lines stay in cache.
+bool transposed(const void* from, void* to, std::int64_t rows, std::int64_t columns,
+                std::int64_t from_column, std::int64_t to_row) {
+  constexpr std::int64_t kStrip = 64;
+  const auto turn = generated_transpose();
+  if (!turn || rows < 4 || columns < 4) return false;
+  for (std::int64_t r = 0; r < rows; r += kStrip)
+    turn(static_cast<const std::uint32_t*>(from) + r, static_cast<std::uint32_t*>(to) + r * to_row,
+         columns, std::min(kStrip, rows - r), from_column, to_row);
+  return true;
+}
+
 // The two innermost axes in blocks, so that both sides stay in cache.
 template <class T>
 void copy_plane(const T* from, T* to, std::int64_t rows, std::int64_t columns,
@@ -28,6 +51,9 @@ void copy_plane(const T* from, T* to, std::int64_t rows, std::int64_t columns,
       copy_line(from + r * fs[0], to + r * ts[0], columns, fs[1], ts[1]);
     return;
   }
+  if (sizeof(T) == 4 && fs[0] == 1 && ts[1] == 1 &&
+      transposed(from, to, rows, columns, fs[1], ts[0]))
+    return;
   for (std::int64_t r0 = 0; r0 < rows; r0 += kBlock)
     for (std::int64_t c0 = 0; c0 < columns; c0 += kBlock)
       for (std::int64_t r = r0; r < std::min(rows, r0 + kBlock); ++r)
@@ -55,6 +81,20 @@ void copy_range(const StridedCopy& s, const T* from, T* to, std::int64_t begin, 
   }
 }
 
+// Copying has no order: the axis along which the source lies side by side becomes the last but one,
+// so that a plane has the fast axes of both sides.
+void bring_neighbours_inside(StridedCopy& s) {
+  const std::size_t n = s.dims.size();
+  if (s.from_strides[n - 1] == 1) return;
+  for (std::size_t a = 0; a + 2 < n; ++a) {
+    if (s.from_strides[a] != 1 || s.dims[a] == 1) continue;
+    for (Dims* d : {&s.dims, &s.from_strides, &s.to_strides})
+      std::rotate(d->begin() + static_cast<std::ptrdiff_t>(a),
+                  d->begin() + static_cast<std::ptrdiff_t>(a) + 1, d->end() - 1);
+    return;
+  }
+}
+
 template <class T>
 void copy_all(StridedCopy s, const std::byte* from, std::byte* to, ThreadPool& pool) {
   const T* f = reinterpret_cast<const T*>(from) + s.from_offset;
@@ -65,6 +105,7 @@ void copy_all(StridedCopy s, const std::byte* from, std::byte* to, ThreadPool& p
     s.to_strides.insert(s.to_strides.begin(), 0);
   }
   const std::size_t n = s.dims.size();
+  bring_neighbours_inside(s);
   std::int64_t planes = 1;
   for (std::size_t a = 0; a + 2 < n; ++a) planes *= s.dims[a];
   const std::int64_t plane = s.dims[n - 2] * s.dims[n - 1];

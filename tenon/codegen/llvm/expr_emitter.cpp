@@ -15,13 +15,21 @@ bool is_unsigned(DType d) {
   return class_of(d) == DTypeClass::unsigned_integer || d == DType::boolean;
 }
 
+// The scalar type `element`, or a vector of it where `like` is a vector.
+llvm::Type* shaped(llvm::Type* element, const Value* like) {
+  auto* v = llvm::dyn_cast<llvm::VectorType>(like->getType());
+  return v ? llvm::VectorType::get(element, v->getElementCount()) : element;
+}
+
 // bf16 from float, round to nearest even; NaN keeps a quiet payload
 Value* float_to_bf16_bits(IRBuilder<>& b, Value* x) {
-  Value* bits = b.CreateBitCast(x, b.getInt32Ty());
+  Value* bits = b.CreateBitCast(x, shaped(b.getInt32Ty(), x));
   Value* odd = b.CreateAnd(b.CreateLShr(bits, 16), 1);
-  Value* rounded = b.CreateLShr(b.CreateAdd(bits, b.CreateAdd(odd, b.getInt32(0x7fff))), 16);
+  Value* rounded = b.CreateLShr(
+      b.CreateAdd(bits, b.CreateAdd(odd, llvm::ConstantInt::get(bits->getType(), 0x7fff))), 16);
   Value* quiet = b.CreateOr(b.CreateLShr(bits, 16), 0x40);
-  return b.CreateTrunc(b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, rounded), b.getInt16Ty());
+  return b.CreateTrunc(b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, rounded),
+                       shaped(b.getInt16Ty(), x));
 }
 
 // Wraps an i8 that holds an integer of 4 or 2 bits.
@@ -50,19 +58,25 @@ llvm::Type* compute_type(llvm::LLVMContext& context, DType dtype) {
 }
 
 Value* widen(IRBuilder<>& b, Value* loaded, DType dtype) {
-  if (dtype == DType::f16) return b.CreateFPExt(loaded, b.getFloatTy());
+  if (dtype == DType::f16) return b.CreateFPExt(loaded, shaped(b.getFloatTy(), loaded));
   if (dtype == DType::bf16)
-    return b.CreateBitCast(b.CreateShl(b.CreateZExt(loaded, b.getInt32Ty()), 16), b.getFloatTy());
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(loaded, shaped(b.getInt32Ty(), loaded)), 16),
+                           shaped(b.getFloatTy(), loaded));
   if (dtype == DType::boolean)
     return b.CreateICmpNE(loaded, llvm::ConstantInt::get(loaded->getType(), 0));
   return loaded;
 }
 
 Value* narrow(IRBuilder<>& b, Value* computed, DType dtype) {
-  if (dtype == DType::f16) return b.CreateFPTrunc(computed, b.getHalfTy());
+  if (dtype == DType::f16) return b.CreateFPTrunc(computed, shaped(b.getHalfTy(), computed));
   if (dtype == DType::bf16) return float_to_bf16_bits(b, computed);
-  if (dtype == DType::boolean) return b.CreateZExt(computed, b.getInt8Ty());
+  if (dtype == DType::boolean) return b.CreateZExt(computed, shaped(b.getInt8Ty(), computed));
   return computed;
+}
+
+llvm::Type* ExprEmitter::type_of(DType dtype) {
+  llvm::Type* t = compute_type(b_.getContext(), dtype);
+  return width_ == 1 ? t : llvm::FixedVectorType::get(t, width_);
 }
 
 Value* ExprEmitter::emit(const Expr& e) {
@@ -88,7 +102,7 @@ Value* ExprEmitter::compute(const ExprNode& n) {
 }
 
 Value* ExprEmitter::constant(const ExprNode& n) {
-  llvm::Type* t = compute_type(b_.getContext(), n.dtype);
+  llvm::Type* t = type_of(n.dtype);
   if (is_floating(n.dtype))
     return llvm::ConstantFP::get(
         t, n.dtype == DType::f64 ? n.number : static_cast<double>(static_cast<float>(n.number)));
@@ -100,15 +114,16 @@ Value* ExprEmitter::float_to_integer(Value* x, DType to) {
   if (to == DType::boolean) return b_.CreateFCmpUNE(x, llvm::ConstantFP::get(x->getType(), 0));
   // Saturates to 64 bits, then wraps: the rule of the interpreter, without undefined cases.
   const auto id = to == DType::u64 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
-  llvm::Type* wide =
-      to == DType::i32 || size_of(to) == 8 || to == DType::u32 ? b_.getInt64Ty() : b_.getInt32Ty();
+  llvm::Type* wide = shaped(
+      to == DType::i32 || size_of(to) == 8 || to == DType::u32 ? b_.getInt64Ty() : b_.getInt32Ty(),
+      x);
   Value* v = b_.CreateIntrinsic(id, {wide, x->getType()}, {x});
-  return wrap_small(b_, b_.CreateTrunc(v, compute_type(b_.getContext(), to)), to);
+  return wrap_small(b_, b_.CreateTrunc(v, type_of(to)), to);
 }
 
 Value* ExprEmitter::cast(const ExprNode& n, Value* x) {
   const DType from = n.args[0].dtype(), to = n.dtype;
-  llvm::Type* t = compute_type(b_.getContext(), to);
+  llvm::Type* t = type_of(to);
   if (is_floating(to)) {
     Value* v = x;
     if (is_floating(from))
@@ -127,13 +142,14 @@ Value* ExprEmitter::cast(const ExprNode& n, Value* x) {
 
 Value* ExprEmitter::unary(const ExprNode& n, Value* x) {
   const DType from = n.args[0].dtype();
-  if (n.op == ScalarOp::is_nan) return is_floating(from) ? b_.CreateFCmpUNO(x, x) : b_.getFalse();
+  Value* nothing = llvm::ConstantInt::getFalse(shaped(b_.getInt1Ty(), x));
+  if (n.op == ScalarOp::is_nan) return is_floating(from) ? b_.CreateFCmpUNO(x, x) : nothing;
   if (n.op == ScalarOp::is_inf) {
-    if (!is_floating(from)) return b_.getFalse();
+    if (!is_floating(from)) return nothing;
     Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
     return b_.CreateFCmpOEQ(size, llvm::ConstantFP::getInfinity(x->getType()));
   }
-  if (is_floating(from)) return emit_unary(b_, n.op, x);
+  if (is_floating(from)) return emit_unary(b_, math_, n.op, x);
   Value* zero = llvm::ConstantInt::get(x->getType(), 0);
   switch (n.op) {
     case ScalarOp::neg: return wrap_small(b_, b_.CreateNeg(x), from);
@@ -209,7 +225,7 @@ Value* ExprEmitter::shift(ScalarOp op, Value* x, Value* y, DType d) {
 
 Value* ExprEmitter::integer_binary(ScalarOp op, Value* x, Value* y, DType d) {
   const auto truth = [&](Value* v) {
-    return v->getType()->isIntegerTy(1)
+    return v->getType()->getScalarType()->isIntegerTy(1)
                ? v
                : b_.CreateICmpNE(v, llvm::ConstantInt::get(v->getType(), 0));
   };
