@@ -48,6 +48,7 @@ class Session {
   bool saves_now() const { return is_due(config_.checkpoint_every); }
   /// A checkpoint of this step, in the background; its folder.
   Result<std::filesystem::path> save();
+  Status wait_for_checkpoint() { return writer_.wait(); }
   /// Waits for the checkpoint, writes the curves.
   Status close();
   /// The error that names the state that is no longer finite.

@@ -16,6 +16,11 @@ class Run {
 
   Result<Trained> operator()() {
     TENON_TRY(session_.prepare());
+    // A run that is killed at once has something to go on from, too.
+    if (options_.benchmark == 0 && !options_.resumes) {
+      TENON_TRY(save());
+      TENON_TRY(session_.wait_for_checkpoint());
+    }
     while (session_.step() < session_.total_steps()) {
       if (Status done = one_step(); !done.ok()) {
         if (!interrupted()) return std::move(done).error();

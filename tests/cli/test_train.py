@@ -168,11 +168,7 @@ class Train(unittest.TestCase):
             time.sleep(chance.uniform(0, 0.05))
             running.kill()
             running.wait()
-            if any(found.parent.name.isdigit() for found in (run / "checkpoints").glob("*/checkpoint.json")):
-                arguments = ["--resume", run]
-            elif run.exists():  # killed before the first checkpoint: nothing to go on from
-                subprocess.run(["rm", "-r", run], check=True)
-                arguments = [file, "--run", run]
+            arguments = ["--resume", run]
         last = self.train(*arguments)
         self.assertEqual(weights(last["checkpoint"]), weights(whole["checkpoint"]))
 
