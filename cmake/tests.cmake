@@ -62,6 +62,8 @@ tenon_python_tests(onnx onnx slow)
 tenon_python_tests(planner_study planner_study slow)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).
 tenon_python_tests(models models model)
+# Training against PyTorch, and through many kills (minutes).
+tenon_python_tests(train train slow)
 # Models exported from PyTorch, by the script that measures breadth; skipped without scripts/setup.sh --torch.
 tenon_python_tests(breadth breadth slow)
 # The cpu backend once more on each plainer instruction set, by masking (TENON_ISA).

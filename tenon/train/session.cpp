@@ -63,6 +63,10 @@ Status Session::open_loader(const Json& run) {
 }
 
 Status Session::open_model() {
+  if (options_.model) {
+    model_ = options_.model->clone();
+    return {};
+  }
   models::ModelRequest request;
   request.fields = sample_fields(*loader_);
   request.classes = static_cast<std::int64_t>(pipeline_.train->classes().size());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "tenon/ir/graph.h"
 #include "tenon/train/config.h"
 
 namespace tenon::train {
@@ -21,9 +22,10 @@ struct Progress {
 };
 
 struct RunOptions {
-  std::filesystem::path run;   // the folder of the run; empty with `benchmark`
-  bool resumes = false;        // go on from the newest whole checkpoint of `run`
-  std::int64_t benchmark = 0;  // > 0: so many steps on fixed data, nothing written
+  std::filesystem::path run;           // the folder of the run; empty with `benchmark`
+  bool resumes = false;                // go on from the newest whole checkpoint of `run`
+  std::shared_ptr<const Graph> model;  // in place of [model]: one that was built in C++
+  std::int64_t benchmark = 0;          // > 0: so many steps on fixed data, nothing written
   std::function<void(const Progress&)> progress;  // after every step
   std::function<void(const std::string&)> note;   // what a person should know
 };

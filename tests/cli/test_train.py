@@ -1,8 +1,7 @@
 """tenon train: runs, folders, checkpoints, and the same bits after every kind of stop."""
-import hashlib
 import json
+import os
 import pathlib
-import random
 import signal
 import struct
 import subprocess
@@ -11,52 +10,7 @@ import time
 import unittest
 
 import program
-
-TRAIN = """
-seed = 7
-threads = 1
-[data]
-kind = "random"
-samples = 96
-fields.image = {{ dims = [1, 12, 12] }}
-fields.label = {{ dims = [], below = 4 }}
-[model]
-kind = "cnn"
-classes = 4
-channels = [8]
-hidden = [16]
-dropout = 0.25
-[optimizer]
-kind = "adamw"
-learning_rate = 0.003
-clip_norm = 1.0
-[schedule]
-kind = "cosine"
-warmup_steps = 5
-[train]
-steps = {steps}
-batch = 16
-[checkpoint]
-every = {every}
-keep = 2
-"""
-
-
-def write(folder, steps=24, every=6):
-    path = pathlib.Path(folder) / "train.toml"
-    path.write_text(TRAIN.format(steps=steps, every=every))
-    return path
-
-
-def weights(checkpoint):
-    """Checksums of what training computed."""
-    return {name: hashlib.sha256((pathlib.Path(checkpoint) / name).read_bytes()).hexdigest()
-            for name in ("graph.txt", "model.safetensors", "state.safetensors")}
-
-
-def losses(run):
-    lines = (pathlib.Path(run) / "metrics.jsonl").read_text().splitlines()
-    return [(record["step"], record["loss"]) for record in map(json.loads, lines)]
+from small_runs import killed_run, losses, weights, write
 
 
 class Train(unittest.TestCase):
@@ -156,20 +110,7 @@ class Train(unittest.TestCase):
     def test_a_dozen_kills_change_no_bit(self):
         file = write(self.at, steps=60, every=1)
         whole = self.train(file, "--run", self.at / "whole")
-        run, chance = self.at / "killed", random.Random(5)
-        arguments = [file, "--run", run]
-        for _ in range(12):
-            running = subprocess.Popen([program.TENON, "train", *map(str, arguments)],
-                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            metrics = run / "metrics.jsonl"
-            size = metrics.stat().st_size if metrics.exists() else 0
-            while running.poll() is None and not (metrics.exists() and metrics.stat().st_size > size):
-                time.sleep(0.005)
-            time.sleep(chance.uniform(0, 0.05))
-            running.kill()
-            running.wait()
-            arguments = ["--resume", run]
-        last = self.train(*arguments)
+        last = self.train(*killed_run(file, self.at / "killed", kills=12, seed=5))
         self.assertEqual(weights(last["checkpoint"]), weights(whole["checkpoint"]))
 
     def test_a_checkpoint_is_a_model(self):
@@ -189,6 +130,16 @@ class Train(unittest.TestCase):
         file.write_text(text.replace(model, '[model]\nkind = "file"\npath = "model.onnx"\ntrain = ["fc*"]\n'))
         answer = self.train(file, "--run", self.at / "tuned", "--set", "train.steps=3")
         self.assertEqual(answer["step"], 3)
+
+    def test_the_example_in_cpp_trains(self):
+        example = pathlib.Path(program.TENON).parent / "train_in_cpp"
+        pictures = pathlib.Path(os.environ.get("TENON_INPUTS", "")) / "fashion-mnist"
+        if not (example.exists() and pictures.exists()):
+            self.skipTest("the example is not built, or Fashion-MNIST is not there")
+        done = subprocess.run([example, pictures, self.at / "run", "2"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("test_accuracy", done.stdout)
+        self.assertTrue((self.at / "run/model.onnx").exists())
 
 
 if __name__ == "__main__":

@@ -9,15 +9,15 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STEPS, BATCH, TOLERANCE = 20, 4, 1e-4
+STEPS, BATCH, TOLERANCE = 20, 8, 1e-4
 SGD = {"kind": "sgd", "learning_rate": 0.001, "momentum": 0.9, "weight_decay": 1e-4}
 ADAMW = {"kind": "adamw", "learning_rate": 1e-3, "weight_decay": 0.01}
 ADAM = {"kind": "adam", "learning_rate": 1e-3}
 
 # name -> ([model], [optimizer], fields: name -> (dims, below))
 CASES = {
-    "resnet18": ({"kind": "resnet", "depth": 18, "classes": 10}, SGD, {"image": ([3, 48, 48], 0), "label": ([], 10)}),
-    "resnet50": ({"kind": "resnet", "depth": 50, "classes": 10}, SGD, {"image": ([3, 48, 48], 0), "label": ([], 10)}),
+    "resnet18": ({"kind": "resnet", "depth": 18, "classes": 10}, SGD, {"image": ([3, 64, 64], 0), "label": ([], 10)}),
+    "resnet50": ({"kind": "resnet", "depth": 50, "classes": 10}, SGD, {"image": ([3, 64, 64], 0), "label": ([], 10)}),
     "bert": ({"kind": "bert", "layers": 2, "hidden": 64, "heads": 4, "vocab": 500, "sequence": 32, "dropout": 0.0,
               "classes": 3}, ADAMW, {"tokens": ([24], 500), "label": ([], 3)}),
     "gpt": ({"kind": "gpt", "layers": 2, "hidden": 64, "heads": 4, "vocab": 500, "sequence": 32}, ADAMW,
@@ -106,6 +106,8 @@ def compare(names):
         differences = [abs(a - b) / abs(b) for a, b in zip(ours, theirs, strict=True)]
         worst = max(differences)
         worst_of_all = max(worst_of_all, worst)
+        if "--verbose" in sys.argv:
+            print(" ".join(f"{d:.1e}" for d in differences))
         print(f"{name}: {theirs[0]:.5f} to {theirs[-1]:.5f}, worst relative difference {worst:.2e} at step {differences.index(worst) + 1}, first {differences[0]:.2e}", flush=True)
     return 0 if worst_of_all <= TOLERANCE else 1
 
