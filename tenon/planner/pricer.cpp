@@ -44,14 +44,24 @@ Algorithm algorithm_of(CollectiveAlgorithm algorithm) {
   return Algorithm::automatic;
 }
 
+DeviceTimes half_of_each(const DeviceTimes& one, const DeviceTimes& other, double pace) {
+  return {(one.forward + pace * other.forward) / 2,
+          (one.backward_input + pace * other.backward_input) / 2,
+          (one.backward_weight + pace * other.backward_weight) / 2};
+}
+
 /// DualPipe runs half of the micro-batches the other way: a device works as much on the stage
-/// opposite as on its own.
-void average_opposite(std::vector<DeviceTimes>& devices) {
+/// opposite as on its own, at its own pace, which where devices are unlike is that of its own
+/// layers.
+void share_opposite(std::vector<DeviceTimes>& devices, const std::vector<int>& layers, bool mixed) {
   for (std::size_t d = 0; 2 * d + 1 < devices.size(); ++d) {
-    DeviceTimes &one = devices[d], &other = devices[devices.size() - 1 - d];
-    one.forward = other.forward = (one.forward + other.forward) / 2;
-    one.backward_input = other.backward_input = (one.backward_input + other.backward_input) / 2;
-    one.backward_weight = other.backward_weight = (one.backward_weight + other.backward_weight) / 2;
+    const std::size_t o = devices.size() - 1 - d;
+    const DeviceTimes one = devices[d], other = devices[o];
+    double pace = 1;
+    if (mixed && layers[d] > 0 && layers[o] > 0 && other.total() > 0)
+      pace = (one.total() / layers[d]) / (other.total() / layers[o]);
+    devices[d] = half_of_each(one, other, pace);
+    devices[o] = half_of_each(other, one, pace > 0 ? 1 / pace : 1);
   }
 }
 
@@ -217,7 +227,7 @@ Price Pricer::price(const Plan& plan, std::vector<StagePrediction>* stages) {
     if (stages != nullptr) stages->push_back(report_of(stage, data, step));
   }
   const double pair = p % 2 == 0 ? slowest_pair(times_) : slowest.times.total();
-  if (plan.schedule == ScheduleKind::dualpipe) average_opposite(times_);
+  if (plan.schedule == ScheduleKind::dualpipe) share_opposite(times_, layers_, models_.size() > 1);
   const DeviceModel& model = models_[slowest.group];
   const double m = static_cast<double>(std::max<std::int64_t>(1, plan.num_micro_batches()));
   const PipelineTime body = pipeline_time(plan.schedule, times_, static_cast<std::int64_t>(m),

@@ -6,6 +6,7 @@
 
 #include "tenon/planner/memory_model.h"
 #include "tenon/planner/precision_bytes.h"
+#include "tenon/planner/stage_layout.h"
 
 namespace tenon::planner {
 namespace {
@@ -82,8 +83,9 @@ struct Chain {
   double capacity = infinity;
 };
 
-// Equal stages share a chain only if they are equal in everything; few enough to build each.
-Chain chain_of(const Plan& plan, Pricer& pricer, int device, double fill,
+// Equal stages share a chain only if they are equal in everything; few enough to build each. The
+// head lies on `last_device`: V-shaped placements end where they begin.
+Chain chain_of(const Plan& plan, Pricer& pricer, int device, int last_device, double fill,
                std::map<std::size_t, Pricer::GroupPrices>& prices) {
   const auto [first, last] = pricer.groups_of_stage(plan, device);
   const StageTerms terms = terms_of(plan, device);
@@ -102,7 +104,7 @@ Chain chain_of(const Plan& plan, Pricer& pricer, int device, double fill,
     std::vector<Load> upto = {sum};
     for (const int type : workload.blocks) upto.push_back(sum += types[type]);
     if (device == 0) extra += load_of(own.first, terms, host);
-    if (device == plan.pipeline_parallel - 1) extra += load_of(own.last, once, host);
+    if (device == last_device) extra += load_of(own.last, once, host);
     const bool slower = chain.upto.back().seconds() < sum.seconds();
     if (slower) chain.upto = std::move(upto), chain.extra = extra;
     chain.capacity =
@@ -158,8 +160,9 @@ std::vector<int> balanced_layers(const Plan& plan, Pricer& pricer, double fill) 
   std::map<std::size_t, Pricer::GroupPrices> prices;
   std::vector<Chain> chains;
   double fastest = infinity, slowest = 0;
+  const int last = chunk_spans(plan, blocks).back().device;
   for (int d = 0; d < p; ++d) {
-    chains.push_back(chain_of(plan, pricer, d, fill, prices));
+    chains.push_back(chain_of(plan, pricer, d, last, fill, prices));
     fastest = std::min(fastest, chains.back().upto.back().seconds());
     slowest = std::max(slowest, chains.back().upto.back().seconds());
   }
