@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tenon/dataset/spare_buffers_internal.h"
 #include "tenon/dataset/transform.h"
 
 namespace tenon::dataset {
@@ -144,6 +145,7 @@ class RandomResizedCrop : public Picture {
       part = crop(whole, choose(whole.width, whole.height, random));
     }
     put_picture(value, resize(part, width_, height_, how_));
+    give_spare(std::move(part.pixels));
     return {};
   }
 
@@ -251,8 +253,9 @@ class Normalize : public Picture {
     const auto plane = static_cast<std::size_t>(value.dims[0] * value.dims[1]),
                n = static_cast<std::size_t>(channels);
     // The source bytes may lie in the value's own storage, which is about to be overwritten.
-    thread_local std::vector<std::uint8_t> bytes;
-    bytes.assign(value.data, value.data + plane * n);
+    std::vector<std::uint8_t> own = std::move(value.storage);
+    const std::uint8_t* bytes = value.data;
+    value.storage = take_spare(plane * n * sizeof(float));
     const Dims dims = {channels, value.dims[0], value.dims[1]};
     auto* out = reinterpret_cast<float*>(value.own(DType::f32, dims));
     for (std::size_t k = 0; k < n; ++k) {
@@ -265,6 +268,7 @@ class Normalize : public Picture {
         for (std::size_t i = 0; i < plane; ++i)
           out[k * plane + i] = static_cast<float>(bytes[i * n + k]) * scale + shift;
     }
+    give_spare(std::move(own));
     return {};
   }
 
@@ -332,6 +336,7 @@ Result<Image> take_picture(Value& value) {
 }
 
 void put_picture(Value& value, Image&& picture) {
+  give_spare(std::move(value.storage));
   value.storage = std::move(picture.pixels);
   value.borrow(DType::u8, {picture.height, picture.width, picture.channels}, value.storage.data());
 }

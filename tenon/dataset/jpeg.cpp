@@ -12,6 +12,7 @@
 
 #include "tenon/dataset/image.h"
 #include "tenon/dataset/image_formats_internal.h"
+#include "tenon/dataset/spare_buffers_internal.h"
 
 namespace tenon::dataset {
 namespace {
@@ -145,8 +146,9 @@ bool read_rows(Session& s, Rect region, Image& image) {
 }
 
 Result<Image> read_region(Session& s, Rect region) {
+  // Every row is written, or an error is returned.
   Image image =
-      make_image(region.width, region.height, s.jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3);
+      scratch_image(region.width, region.height, s.jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3);
   if (!read_rows(s, region, image) || s.damaged) return invalid("corrupt JPEG: {}", s.problem);
   return image;
 }

@@ -18,6 +18,6 @@ enum class Interpolation : std::uint8_t {
 Image resize(const Image& image, int width, int height, Interpolation interpolation);
 
 /// The picture mirrored left to right.
-Image flip_horizontal(const Image& image);
+Image flip_horizontal(Image image);
 
 }  // namespace tenon::dataset
