@@ -13,11 +13,15 @@ bool all_constant(const Node& node) {
 }
 
 // A result of unknown or huge size stays computed: a small file must not grow without bound here.
+// What is no larger than the constants it is made of (a turned weight) is never huge.
 bool small_results(const Node& node, const PassContext& context) {
+  std::int64_t given = 0;
+  for (const Value* v : node.inputs())
+    if (v) given += static_cast<std::int64_t>(v->tensor().bytes());
   return std::all_of(node.outputs().begin(), node.outputs().end(), [&](const Value* v) {
     if (!v->type().is_tensor() || !v->type().ranked()) return false;
     auto bytes = v->type().bytes().known();
-    return bytes && *bytes <= context.max_folded_bytes;
+    return bytes && *bytes <= std::max(context.max_folded_bytes, given);
   });
 }
 

@@ -62,9 +62,13 @@ Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::
 
 std::vector<std::string_view> inference_pipeline() {
   return {
-      "dead_code",        "fold_constants", "simplify", "common_subexpressions", "fuse_attention",
-      "legalize",         "fold_constants", "simplify", "common_subexpressions", "fuse_rows",
-      "fuse_elementwise", "dead_code"};
+      "dead_code", "fold_constants", "simplify", "common_subexpressions", "fuse_attention",
+      "recognise_activations", "legalize", "fold_constants", "simplify", "common_subexpressions",
+      // where data lies: constants move into weights, then transposes outwards until they cancel
+      "fold_affine", "channels_last", "sink_transposes", "simplify", "fold_constants",
+      "sink_transposes", "simplify", "common_subexpressions", "dead_code",
+      // groups: what writes a tensor takes its steps first, reductions what is left
+      "fuse_epilogue", "fuse_rows", "fuse_elementwise", "dead_code"};
 }
 
 }  // namespace tenon::passes

@@ -72,6 +72,13 @@ class Backend {
   /// interpreter on the host, and the report says so.
   virtual Verdict supports(const Node& node) const = 0;
   virtual Result<std::unique_ptr<Kernel>> compile(const Node& node) const = 0;
+  /// Whether `node`, whose input 0 and output are [n, c, spatial...], runs faster over
+  /// [n, spatial..., c]: then compile() also takes a `fused` node around it that transposes back
+  /// and forth (passes/channels_last.cpp).
+  virtual bool prefers_channels_last(const Node& node) const {
+    (void)node;
+    return false;
+  }
   /// Device memory, 64-byte aligned.
   virtual Result<std::shared_ptr<Buffer>> allocate(std::size_t bytes) const = 0;
   virtual Status copy(std::byte* to, const std::byte* from, std::size_t bytes) const = 0;

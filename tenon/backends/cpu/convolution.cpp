@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "tenon/backends/cpu/onednn_internal.h"
+#include "tenon/backends/cpu/channels_last_convolution_internal.h"
 #include "tenon/backends/cpu/plain_convolution_internal.h"
 #include "tenon/ops/convolutions.h"
 
@@ -15,74 +15,10 @@ namespace {
 
 using dnnl::memory;
 
-memory::format_tag plain_tag(std::size_t ndim) {
-  return ndim == 3   ? memory::format_tag::abc
-         : ndim == 4 ? memory::format_tag::abcd
-         : ndim == 5 ? memory::format_tag::abcde
-                     : memory::format_tag::abcdef;
-}
-memory::desc plain(const memory::dims& dims) {
-  return {dims, memory::data_type::f32, plain_tag(dims.size())};
-}
-memory::desc any(const memory::dims& dims) {
-  return {dims, memory::data_type::f32, memory::format_tag::any};
-}
-
-// Sizes of one convolution; `part` parts are made by changing channels or groups.
-struct Geometry {
-  std::int64_t batch, groups, in, out;  // channels of one group
-  memory::dims x, y, kernel;            // spatial
-  memory::dims strides, dilations, begin, end;
-  bool adjoint = false;  // computes x from y
-
-  memory::dims x_dims() const { return joined(batch, groups * in, x); }
-  memory::dims y_dims() const { return joined(batch, groups * out, y); }
-  memory::dims w_dims() const {
-    memory::dims d = groups > 1 ? memory::dims{groups, out, in} : memory::dims{out, in};
-    d.insert(d.end(), kernel.begin(), kernel.end());
-    return d;
-  }
-  static memory::dims joined(std::int64_t n, std::int64_t c, const memory::dims& spatial) {
-    memory::dims d = {n, c};
-    d.insert(d.end(), spatial.begin(), spatial.end());
-    return d;
-  }
-};
-
-Result<Geometry> geometry_of(const Node& node, std::span<const Extent> in,
-                             std::span<const Extent> out) {
-  Geometry g;
-  g.adjoint = node.op().name == "conv_input_adjoint";
-  const Dims &x = g.adjoint ? out[0].dims : in[0].dims, &y = g.adjoint ? in[0].dims : out[0].dims,
-             &w = in[1].dims;
-  const Call call(node);
-  const ops::Window window =
-      TENON_TRY(ops::window_of(call, Dims(x.begin() + 2, x.end()), Dims(w.begin() + 2, w.end())));
-  g.batch = x[0];
-  g.groups = call.integer("group");
-  g.in = w[1];
-  g.out = w[0] / g.groups;
-  const std::size_t n = x.size() - 2;
-  for (std::size_t i = ops::kMaxSpatial - n; i < ops::kMaxSpatial; ++i) {
-    const ops::WindowAxis& a = window[i];
-    g.x.push_back(a.x);
-    g.y.push_back(y[2 + i - (ops::kMaxSpatial - n)]);
-    g.kernel.push_back(a.kernel);
-    g.strides.push_back(a.stride);
-    g.dilations.push_back(a.dilation - 1);
-    g.begin.push_back(a.begin);
-    // What oneDNN's size formula needs: stride * (y - 1) + extent = x + begin + end.
-    g.end.push_back(a.stride * (g.y.back() - 1) + a.extent() - a.x - a.begin);
-    if (a.begin < 0 || g.end.back() < 0 - a.x)
-      return unsupported("convolutions that crop their input are interpreted");
-  }
-  return g;
-}
-
 // One primitive with everything it reads and writes.
 class Convolution {
  public:
-  Convolution(const Geometry& g, bool has_bias)
+  Convolution(const ConvolutionGeometry& g, bool has_bias)
       : g_(g),
         bias_(memory::dims{g.groups * g.out}, memory::data_type::f32, memory::format_tag::a) {
     dnnl::primitive_attr attr;
@@ -90,11 +26,13 @@ class Convolution {
     const auto kind = dnnl::prop_kind::forward_inference;
     const auto algorithm = dnnl::algorithm::convolution_direct;
     using Forward = dnnl::convolution_forward::primitive_desc;
-    const Forward forward =
-        has_bias ? Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()),
-                           bias_, any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr)
-                 : Forward(onednn_engine(), kind, algorithm, any(g.x_dims()), any(g.w_dims()),
-                           any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, attr);
+    const Forward forward = has_bias
+                                ? Forward(onednn_engine(), kind, algorithm, any_layout(g.x_dims()),
+                                          any_layout(g.w_dims()), bias_, any_layout(g.y_dims()),
+                                          g.strides, g.dilations, g.begin, g.end, attr)
+                                : Forward(onednn_engine(), kind, algorithm, any_layout(g.x_dims()),
+                                          any_layout(g.w_dims()), any_layout(g.y_dims()), g.strides,
+                                          g.dilations, g.begin, g.end, attr);
     if (!g.adjoint) {
       source_ = forward.src_desc(), weights_ = forward.weights_desc(), target_ = forward.dst_desc(),
       scratch_ = forward.scratchpad_desc();
@@ -102,18 +40,19 @@ class Convolution {
       return;
     }
     dnnl::convolution_backward_data::primitive_desc backward(
-        onednn_engine(), dnnl::algorithm::convolution_direct, any(g.x_dims()), any(g.w_dims()),
-        any(g.y_dims()), g.strides, g.dilations, g.begin, g.end, forward, attr);
+        onednn_engine(), dnnl::algorithm::convolution_direct, any_layout(g.x_dims()),
+        any_layout(g.w_dims()), any_layout(g.y_dims()), g.strides, g.dilations, g.begin, g.end,
+        forward, attr);
     source_ = backward.diff_dst_desc(), weights_ = backward.weights_desc(),
     target_ = backward.diff_src_desc(), scratch_ = backward.scratchpad_desc();
     primitive_ = dnnl::convolution_backward_data(backward);
   }
   const memory::desc& source() const { return source_; }
   const memory::desc& target() const { return target_; }
-  memory::desc plain_source() const { return plain(g_.adjoint ? g_.y_dims() : g_.x_dims()); }
-  memory::desc plain_target() const { return plain(g_.adjoint ? g_.x_dims() : g_.y_dims()); }
+  memory::desc plain_source() const { return plain_layout(g_.adjoint ? g_.y_dims() : g_.x_dims()); }
+  memory::desc plain_target() const { return plain_layout(g_.adjoint ? g_.x_dims() : g_.y_dims()); }
   std::shared_ptr<Buffer> pack(const std::byte* w) const {
-    return packed(plain(g_.w_dims()), w, weights_);
+    return packed(plain_layout(g_.w_dims()), w, weights_);
   }
   void run(const std::byte* x, const std::byte* w, const std::byte* bias, std::byte* y) const {
     const int in = g_.adjoint ? DNNL_ARG_DIFF_DST : DNNL_ARG_SRC,
@@ -128,7 +67,7 @@ class Convolution {
   }
 
  private:
-  Geometry g_;
+  ConvolutionGeometry g_;
   memory::desc bias_, source_, weights_, target_, scratch_;
   dnnl::primitive primitive_;
 };
@@ -138,7 +77,7 @@ enum class Cut : std::uint8_t { none, batch, groups, channels };
 
 class ConvolutionLaunch : public Launch {
  public:
-  ConvolutionLaunch(Geometry g, const Tensor* w, bool has_bias)
+  ConvolutionLaunch(ConvolutionGeometry g, const Tensor* w, bool has_bias)
       : g_(std::move(g)), w_(w ? *w : Tensor()), has_bias_(has_bias) {
     plan(1);
   }
@@ -156,7 +95,7 @@ class ConvolutionLaunch : public Launch {
   struct Plan {
     Cut cut = Cut::none;
     std::int64_t parts = 1;
-    Geometry geometry;  // of one part
+    ConvolutionGeometry geometry;  // of one part
     std::shared_ptr<const Convolution> convolution;
     std::vector<std::shared_ptr<Buffer>> weights;  // packed, of each part, when w is constant
   };
@@ -204,7 +143,7 @@ class ConvolutionLaunch : public Launch {
 
   void run_part(const Plan& p, std::int64_t i, const Frame& frame, const std::byte* w) const {
     const Convolution& c = *p.convolution;
-    const Geometry& g = p.geometry;
+    const ConvolutionGeometry& g = p.geometry;
     const memory::dims in_dims = g.adjoint ? g.y_dims() : g.x_dims(),
                        out_dims = g.adjoint ? g.x_dims() : g.y_dims();
     const memory::dims all_in = g_.adjoint ? g_.y_dims() : g_.x_dims(),
@@ -249,38 +188,79 @@ class ConvolutionLaunch : public Launch {
     for (std::size_t a = axis + 1; a < all.size(); ++a) stride *= static_cast<std::size_t>(all[a]);
     return static_cast<std::size_t>(i * part[axis]) * stride * 4;
   }
-  Geometry g_;
+  ConvolutionGeometry g_;
   Tensor w_;
   bool has_bias_;
   mutable std::mutex mutex_;
   mutable std::map<int, std::unique_ptr<const Plan>> plans_;  // by number of threads
 };
 
+bool is_convolution(const Node& node) {
+  return node.op().name == "conv" || node.op().name == "conv_input_adjoint";
+}
+
+// A launch that speaks the anchor's inputs, and the steps after it.
+class GroupLaunch : public Launch {
+ public:
+  GroupLaunch(std::unique_ptr<Launch> anchor, std::vector<int> arguments, RestLoop rest)
+      : anchor_(std::move(anchor)), arguments_(std::move(arguments)), rest_(std::move(rest)) {}
+  std::size_t workspace_bytes() const override { return anchor_->workspace_bytes(); }
+  Status run(const Frame& frame) const override {
+    std::array<const std::byte*, 3> inputs = {};
+    for (std::size_t i = 0; i < arguments_.size() && i < inputs.size(); ++i)
+      if (arguments_[i] >= 0) inputs[i] = frame.inputs[static_cast<std::size_t>(arguments_[i])];
+    TENON_TRY(anchor_->run({inputs, frame.outputs, frame.workspace, frame.pool}));
+    rest_.run(frame);
+    return {};
+  }
+
+ private:
+  std::unique_ptr<Launch> anchor_;
+  std::vector<int> arguments_;
+  RestLoop rest_;
+};
+
 class ConvolutionKernel : public Kernel {
  public:
-  explicit ConvolutionKernel(const Node& node) : node_(node) {}
+  ConvolutionKernel(const Node& node, AnchoredGroup group)
+      : node_(node), group_(std::move(group)) {}
   Result<std::unique_ptr<Launch>> bind(std::span<const Extent> in,
                                        std::span<const Extent> out) const override {
-    if (out[0].count() == 0 || in[0].count() == 0 || in[1].count() == 0)
+    const std::vector<Extent> args = anchor_inputs(group_, in);
+    if (out[0].count() == 0 || args[0].count() == 0 || args[1].count() == 0)
       return unsupported("empty convolutions are interpreted");
-    Geometry g = TENON_TRY(geometry_of(node_, in, out));
-    const Value* w = node_.input(1);
+    ConvolutionGeometry g =
+        TENON_TRY(geometry_of(*group_.anchor, args, anchor_output(group_, out[0])));
+    const Value* w = node_.input(group_.arguments[1]);
+    const Tensor* constant = w->is_constant() ? &w->tensor() : nullptr;
+    if (group_.channels_last)
+      return channels_last_launch({group_, std::move(g), in, out[0], constant, weights_});
+    auto anchor = TENON_TRY(bind_anchor(std::move(g), args, constant));
+    if (group_.epilogue.empty() && group_.inputs.empty()) return anchor;
+    RestLoop rest = TENON_TRY(RestLoop::make(group_, in, out[0], 0));
+    return std::unique_ptr<Launch>(
+        std::make_unique<GroupLaunch>(std::move(anchor), group_.arguments, std::move(rest)));
+  }
+  std::string describe() const override {
+    return fmt::format("{} ({})", group_.label,
+                       group_.channels_last ? "onednn, channels last"
+                                            : "onednn; depthwise and pointwise on plain planes");
+  }
+
+ private:
+  Result<std::unique_ptr<Launch>> bind_anchor(ConvolutionGeometry g, const std::vector<Extent>& in,
+                                              const Tensor* w) const {
     const bool has_bias = !g.adjoint && in.size() > 2 && in[2].present();
     if (!g.adjoint)
       if (auto plain = TENON_TRY(bind_plain(g, in, has_bias))) return plain;
     return guarded([&] {
-      return std::unique_ptr<Launch>(std::make_unique<ConvolutionLaunch>(
-          std::move(g), w->is_constant() ? &w->tensor() : nullptr, has_bias));
+      return std::unique_ptr<Launch>(
+          std::make_unique<ConvolutionLaunch>(std::move(g), w, has_bias));
     });
   }
-  std::string describe() const override {
-    return "convolution (onednn; depthwise and pointwise on plain planes)";
-  }
-
- private:
   // Depthwise and pointwise filters gain less from a blocked layout than changing into it costs.
-  Result<std::unique_ptr<Launch>> bind_plain(const Geometry& g, std::span<const Extent> in,
-                                             bool has_bias) const {
+  Result<std::unique_ptr<Launch>> bind_plain(const ConvolutionGeometry& g,
+                                             std::span<const Extent> in, bool has_bias) const {
     const bool is_point =
         std::all_of(g.kernel.begin(), g.kernel.end(), [](auto k) { return k == 1; }) &&
         g.x == g.y &&
@@ -293,28 +273,37 @@ class ConvolutionKernel : public Kernel {
     const bool is_picture = g.groups == 1 && g.in <= 4 && g.y.back() >= 8;
     if (!is_depthwise && !is_picture) return std::unique_ptr<Launch>();
     const Dims& w = in[1].dims;
-    const ops::Window window = TENON_TRY(ops::window_of(
-        Call(node_), Dims(in[0].dims.begin() + 2, in[0].dims.end()), Dims(w.begin() + 2, w.end())));
+    const ops::Window window = TENON_TRY(
+        ops::window_of(Call(*group_.anchor), Dims(in[0].dims.begin() + 2, in[0].dims.end()),
+                       Dims(w.begin() + 2, w.end())));
     if (is_picture) return patch_launch(window, g.batch, g.in, g.out, has_bias);
     return depthwise_launch(window, g.batch, g.groups, has_bias);
   }
   const Node& node_;
+  AnchoredGroup group_;
+  mutable PackedWeights weights_;
 };
 
 }  // namespace
 
 Verdict takes_convolution(const Node& node) {
-  if (node.op().name != "conv" && node.op().name != "conv_input_adjoint") return Verdict::no("");
-  if (node.input(0)->type().dtype() != DType::f32)
+  const auto group = anchored_group(node, is_convolution);
+  if (!group) return Verdict::no("");
+  const Node& anchor = *group->anchor;
+  if (anchor.input(0)->type().dtype() != DType::f32)
     return Verdict::no("only f32 convolutions have a native kernel");
-  if (!is_number(node.input(0)) || !is_number(node.input(1)) || !node.output(0)->type().ranked())
+  if (!is_number(anchor.input(0)) || !is_number(anchor.input(1)) ||
+      !anchor.output(0)->type().ranked())
     return Verdict::no("the rank is not known");
-  if (node.input(0)->type().ndim() > 5) return Verdict::no("more than three spatial axes");
+  if (anchor.input(0)->type().ndim() > 5) return Verdict::no("more than three spatial axes");
+  if (group->channels_last && anchor.op().name != "conv")
+    return Verdict::no("adjoints of convolutions run on plain planes");
   return {};
 }
 
 Result<KernelPtr> make_convolution(const Node& node) {
-  return KernelPtr(std::make_unique<ConvolutionKernel>(node));
+  return KernelPtr(
+      std::make_unique<ConvolutionKernel>(node, *anchored_group(node, is_convolution)));
 }
 
 }  // namespace tenon::backends::cpu

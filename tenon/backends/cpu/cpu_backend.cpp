@@ -28,17 +28,20 @@ struct Maker {
   Result<KernelPtr> (*make)(const Node&);
 };
 
-constexpr std::array kMakers = {Maker{takes_attention, make_attention},
-                                Maker{takes_row_group, make_row_group},
-                                Maker{takes_elementwise, make_elementwise},
-                                Maker{takes_reduction, make_reduction},
-                                Maker{takes_movement, make_movement},
-                                Maker{takes_matmul, make_matmul},
-                                Maker{takes_convolution, make_convolution},
-                                Maker{takes_weight_adjoint, make_weight_adjoint},
-                                Maker{takes_scatter_adjoint, make_scatter_adjoint},
-                                Maker{takes_pooling, make_pooling},
-                                Maker{takes_resize, make_resize}};
+constexpr auto kMakers = std::to_array<Maker>({
+    {takes_attention, make_attention},
+    {takes_row_group, make_row_group},
+    {takes_elementwise, make_elementwise},
+    {takes_reduction, make_reduction},
+    {takes_movement, make_movement},
+    {takes_matmul, make_matmul},
+    {takes_convolution, make_convolution},
+    {takes_weight_adjoint, make_weight_adjoint},
+    {takes_scatter_adjoint, make_scatter_adjoint},
+    {takes_pooling, make_pooling},
+    {takes_channels_last_pooling, make_channels_last_pooling},
+    {takes_resize, make_resize},
+});
 
 class CpuBackend : public HostMemoryBackend {
  public:
@@ -52,6 +55,10 @@ class CpuBackend : public HostMemoryBackend {
     }
     return Verdict::no(reason.empty() ? fmt::format("{} has no native kernel", node.op().name)
                                       : reason);
+  }
+  bool prefers_channels_last(const Node& node) const override {
+    const bool is_convolution = node.op().name == "conv" && takes_convolution(node);
+    return is_convolution || takes_pooling(node);
   }
   Result<std::unique_ptr<Kernel>> compile(const Node& node) const override {
     for (const Maker& m : kMakers)

@@ -37,6 +37,15 @@ std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* 
   return buffer;
 }
 
+std::shared_ptr<Buffer> PackedWeights::get(const dnnl::memory::desc& from, const std::byte* source,
+                                           const dnnl::memory::desc& to) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [layout, buffer] : packed_)
+    if (layout == to) return buffer;
+  packed_.emplace_back(to, packed(from, source, to));
+  return packed_.back().second;
+}
+
 }  // namespace tenon::backends::cpu
 
 namespace tenon::backends {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
+#include <vector>
 
 #include "tenon/backends/cpu/kernels_internal.h"
 #include "tenon/base/error.h"
@@ -35,6 +37,19 @@ void reorder(const dnnl::memory::desc& from, const std::byte* source, const dnnl
 /// A copy of `source` in layout `to`, kept for the life of the process's launches.
 std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* source,
                                const dnnl::memory::desc& to);
+
+/// Weights in the layouts that the primitives of one kernel want, each packed once and shared by
+/// its launches.
+class PackedWeights {
+ public:
+  /// `source` in layout `to`. The key is the layout: one kernel has one weight tensor.
+  std::shared_ptr<Buffer> get(const dnnl::memory::desc& from, const std::byte* source,
+                              const dnnl::memory::desc& to);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<dnnl::memory::desc, std::shared_ptr<Buffer>>> packed_;
+};
 
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
