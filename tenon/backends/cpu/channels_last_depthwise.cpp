@@ -9,12 +9,14 @@
 namespace tenon::backends::cpu {
 namespace {
 
-// Compiled for each instruction set and chosen when the program starts.
-#define TENON_EVERY_ISA __attribute__((target_clones("avx512f", "avx2", "default")))
+// Compiled for each instruction set and chosen when the program starts; the two levels have fused
+// multiply-add.
+#define TENON_EVERY_ISA \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #define TENON_INLINE __attribute__((always_inline)) inline
 
 constexpr std::int64_t kBlock = 16;  // channels in registers: one vector of AVX-512, two of AVX2
-constexpr std::int64_t kTile = 6;    // pixels: 6 x 2 accumulators leave AVX2 room for taps
+constexpr int kTile = 6;             // pixels: 6 x 2 accumulators leave AVX2 room for taps
 
 // What is done to an accumulator before it is stored.
 enum class Finish : std::uint8_t { none, clip, hard_swish };
@@ -29,48 +31,57 @@ struct Row {       // one row of output pixels
   float low, high;
 };
 
-TENON_INLINE float finished(float v, const Row& r) {
-  if (r.finish == Finish::clip) return v < r.low ? r.low : v > r.high ? r.high : v;
-  if (r.finish == Finish::hard_swish) {
-    const float g = v * (1.0f / 6) + 0.5f;
-    return v * (g < 0 ? 0.0f : g > 1 ? 1.0f : g);
+// A block of channels; the compiler splits it where registers are narrower.
+using Block = float __attribute__((vector_size(kBlock * sizeof(float)), aligned(4)));
+
+TENON_INLINE void finish(Block& v, const Row& r) {
+  if (r.finish == Finish::clip) {
+    v = v < r.low ? Block{} + r.low : v;
+    v = v > r.high ? Block{} + r.high : v;
+  } else if (r.finish == Finish::hard_swish) {
+    Block g = v * (1.0f / 6) + 0.5f;
+    g = g < 0.0f ? Block{} : g;
+    v = v * (g > 1.0f ? Block{} + 1.0f : g);
   }
-  return v;
 }
 
-// Pixels [first, first + n), taps [k_first, k_last) of every line; n <= kTile, a constant where
-// inlined.
+TENON_INLINE const Block& block_at(const float* p) { return *reinterpret_cast<const Block*>(p); }
+
+// Pixels [first, first + n), taps [k_first, k_last) of every line.
+template <int n>
 TENON_INLINE void tile(const Row& r, const float* bias, float* y, std::int64_t first,
-                       std::int64_t c, std::int64_t k_first, std::int64_t k_last,
-                       const std::int64_t n) {
-  float acc[kTile][kBlock];
-  for (std::int64_t p = 0; p < n; ++p)
-    for (std::int64_t i = 0; i < kBlock; ++i) acc[p][i] = bias ? bias[c + i] : 0.0f;
+                       std::int64_t c, std::int64_t k_first, std::int64_t k_last) {
+#pragma clang fp contract(fast)
+  Block acc[n];
+#pragma clang loop unroll(full)
+  for (int p = 0; p < n; ++p) acc[p] = bias ? block_at(bias + c) : Block{};
   for (std::int64_t line = 0; line < r.num_lines; ++line) {
     if (!r.lines[line]) continue;
     for (std::int64_t k = k_first; k < k_last; ++k) {
-      const float* w = r.w + (line * r.kernel + k) * r.channels + c;
+      const Block w = block_at(r.w + (line * r.kernel + k) * r.channels + c);
       const float* x = r.lines[line] + first * r.step + k * r.dilation + c;
-      for (std::int64_t p = 0; p < n; ++p)
-        for (std::int64_t i = 0; i < kBlock; ++i) acc[p][i] += w[i] * x[p * r.step + i];
+#pragma clang loop unroll(full)
+      for (int p = 0; p < n; ++p) acc[p] += w * block_at(x + p * r.step);
     }
   }
-  for (std::int64_t p = 0; p < n; ++p)
-    for (std::int64_t i = 0; i < kBlock; ++i)
-      y[(first + p) * r.channels + c + i] = finished(acc[p][i], r);
+#pragma clang loop unroll(full)
+  for (int p = 0; p < n; ++p) {
+    finish(acc[p], r);
+    *reinterpret_cast<Block*>(y + (first + p) * r.channels + c) = acc[p];
+  }
 }
 
 // Pixels whose taps are all inside, six at a time.
 TENON_EVERY_ISA void inner_pixels(const Row& r, const float* bias, float* y, std::int64_t first,
                                   std::int64_t last, std::int64_t c) {
   std::int64_t p = first;
-  for (; p + kTile <= last; p += kTile) tile(r, bias, y, p, c, 0, r.kernel, kTile);
-  for (; p + 2 <= last; p += 2) tile(r, bias, y, p, c, 0, r.kernel, 2);
-  for (; p < last; ++p) tile(r, bias, y, p, c, 0, r.kernel, 1);
+  for (; p + kTile <= last; p += kTile) tile<kTile>(r, bias, y, p, c, 0, r.kernel);
+  for (; p + 2 <= last; p += 2) tile<2>(r, bias, y, p, c, 0, r.kernel);
+  for (; p < last; ++p) tile<1>(r, bias, y, p, c, 0, r.kernel);
 }
 TENON_EVERY_ISA void edge_pixel(const Row& r, const float* bias, float* y, std::int64_t p,
                                 std::int64_t c, std::int64_t k_first, std::int64_t k_last) {
-  tile(r, bias, y, p, c, k_first, k_last, 1);
+  tile<1>(r, bias, y, p, c, k_first, k_last);
 }
 
 struct Activation {
