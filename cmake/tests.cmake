@@ -66,6 +66,7 @@ tenon_python_tests(models models model)
 tenon_python_tests(train train slow)
 # Models exported from PyTorch, by the script that measures breadth; skipped without scripts/setup.sh --torch.
 tenon_python_tests(breadth breadth slow)
+set_tests_properties(breadth.breadth PROPERTIES TIMEOUT 1200)
 # The cpu backend once more on each plainer instruction set, by masking (TENON_ISA).
 foreach(isa plain avx2)
   add_test(NAME cpu_masked.${isa} COMMAND tenon_tests --gtest_filter=Cpu*:Backends*:Fuse* --gtest_brief=1)

@@ -71,14 +71,19 @@ def export(exporter, module, inputs, path):
     names = [f"input_{i}" for i in range(len(inputs))]
     common = dict(input_names=names, verbose=False)
     if exporter == "torchscript":
-        axes = {n: {0: "batch", 1: "length"} for n, v in zip(names, inputs) if is_text(v)}
+        axes = {n: {0: "batch", 1: f"length_{v.shape[1]}"} for n, v in zip(names, inputs) if is_text(v)}
         torch.onnx.export(module, inputs, str(path), dynamo=False, opset_version=17, dynamic_axes=axes, **common)
         return
     auto = torch.export.Dim.AUTO
     shapes = tuple({0: auto, 1: auto} if is_text(v) else None for v in inputs) if all(map(is_text, inputs)) else None
     if shapes and type(module).__name__ == "Named":
         shapes = (shapes,)  # they arrive as one *values
-    torch.onnx.export(module, inputs, str(path), dynamo=True, dynamic_shapes=shapes, external_data=False, **common)
+    try:
+        torch.onnx.export(module, inputs, str(path), dynamo=True, dynamic_shapes=shapes, external_data=False, **common)
+    except Exception:
+        if not shapes:
+            raise  # else perhaps with fixed sizes
+        torch.onnx.export(module, inputs, str(path), dynamo=True, external_data=False, **common)
 
 
 def describe(path):
@@ -132,6 +137,7 @@ def export_all(make, folder, exporters):
 
 def first_line(text):
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    lines = [line for line in lines if line.startswith("<class '")] or lines  # the cause inside a report of the exporter
     return (lines[0] if lines else "no message")[:300]
 
 
