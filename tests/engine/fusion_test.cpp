@@ -263,6 +263,24 @@ TEST(ChannelsLast, TakesOneAndThreeSpatialAxesGroupsAndStrides) {
   expect_same(*n.graph, {{2, 6, 31}, {1, 4, 5, 6, 7}, {1, 12, 9, 9}});
 }
 
+TEST(ChannelsLast, RunsOneFilterAChannelForAnyNumberOfChannels) {
+  for (std::int64_t c : {16, 20, 33, 72}) {
+    SCOPED_TRACE(c);
+    Network n;
+    Value* x = n.input("x", {2, c, 15, 14});
+    for (std::int64_t stride : {1, 2}) {
+      Value* y = n.conv(x, {c, 1, 5, 3},
+                        Attrs{{"pads", Attr::Integers{2, 1, 2, 1}},
+                              {"group", c},
+                              {"strides", Attr::Integers{stride, stride}}});
+      n.output(n.b.hard_swish(n.norm(y, c)));
+      n.output(n.b.mul(n.b.silu(n.b.add(y, n.weight({c, 1, 1}))), n.input("s", {2, c, 1, 1})));
+      n.output(n.b.clip(n.pad1(x, {c, 1, 3, 3}, c), n.b.number(0, x), n.b.number(0.5, x)));
+    }
+    expect_same(*n.graph, {{2, c, 15, 14}, {2, c, 1, 1}, {2, c, 1, 1}});
+  }
+}
+
 TEST(SinkTransposes, LetsNothingMoveThatDoesNotPay) {
   Network n;
   Value *x = n.input("x", {2, 3, 4, 5}), *r = n.input("r", {2, 4, 5, 3});

@@ -32,7 +32,7 @@ struct Row {       // one row of output pixels
 };
 
 // A block of channels; the compiler splits it where registers are narrower.
-using Block = float __attribute__((vector_size(kBlock * sizeof(float)), aligned(4)));
+using Block = float __attribute__((vector_size(kBlock * sizeof(float))));
 
 TENON_INLINE void finish(Block& v, const Row& r) {
   if (r.finish == Finish::clip) {
@@ -45,7 +45,8 @@ TENON_INLINE void finish(Block& v, const Row& r) {
   }
 }
 
-TENON_INLINE const Block& block_at(const float* p) { return *reinterpret_cast<const Block*>(p); }
+// Rows begin anywhere, so a block is copied, not read as one.
+TENON_INLINE void load(Block& v, const float* p) { __builtin_memcpy(&v, p, sizeof(v)); }
 
 // Pixels [first, first + n), taps [k_first, k_last) of every line.
 template <int n>
@@ -54,20 +55,27 @@ TENON_INLINE void tile(const Row& r, const float* bias, float* y, std::int64_t f
 #pragma clang fp contract(fast)
   Block acc[n];
 #pragma clang loop unroll(full)
-  for (int p = 0; p < n; ++p) acc[p] = bias ? block_at(bias + c) : Block{};
+  for (int p = 0; p < n; ++p) {
+    acc[p] = Block{};
+    if (bias) load(acc[p], bias + c);
+  }
   for (std::int64_t line = 0; line < r.num_lines; ++line) {
     if (!r.lines[line]) continue;
     for (std::int64_t k = k_first; k < k_last; ++k) {
-      const Block w = block_at(r.w + (line * r.kernel + k) * r.channels + c);
+      Block w, v;
+      load(w, r.w + (line * r.kernel + k) * r.channels + c);
       const float* x = r.lines[line] + first * r.step + k * r.dilation + c;
 #pragma clang loop unroll(full)
-      for (int p = 0; p < n; ++p) acc[p] += w * block_at(x + p * r.step);
+      for (int p = 0; p < n; ++p) {
+        load(v, x + p * r.step);
+        acc[p] += w * v;
+      }
     }
   }
 #pragma clang loop unroll(full)
   for (int p = 0; p < n; ++p) {
     finish(acc[p], r);
-    *reinterpret_cast<Block*>(y + (first + p) * r.channels + c) = acc[p];
+    __builtin_memcpy(y + (first + p) * r.channels + c, &acc[p], sizeof(Block));
   }
 }
 
