@@ -356,8 +356,10 @@ Command plan_command() {
                "tenon plan --model config.json --cluster A100-80G:128 --batch 512 --tokens 300G"},
           .declare = declare,
           .children = {plan_simulate_command(), plan_check_command(), plan_explain_command(),
-                       plan_diff_command(), plan_whatif_command(), plan_calibrate_command(),
-                       plan_accuracy_command(), plan_schedule_command(), plan_study_command()}};
+                       plan_diff_command(), plan_whatif_command(), plan_export_command(),
+                       plan_import_command(), plan_model_command(), plan_largest_command(),
+                       plan_calibrate_command(), plan_accuracy_command(), plan_schedule_command(),
+                       plan_study_command()}};
 }
 
 }  // namespace tenon::cli

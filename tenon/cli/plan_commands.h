@@ -14,5 +14,9 @@ Command plan_explain_command();
 Command plan_diff_command();
 Command plan_whatif_command();
 Command plan_study_command();
+Command plan_export_command();
+Command plan_import_command();
+Command plan_model_command();
+Command plan_largest_command();
 
 }  // namespace tenon::cli

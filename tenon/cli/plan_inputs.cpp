@@ -13,10 +13,14 @@ namespace {
 
 using namespace tenon::planner;
 
-Result<Workload> workload_for(const PlanInputs& inputs, const PlanFile& file) {
-  if (!inputs.model.empty()) return load_workload(inputs.model);
+/// The model's description; nothing where --model names a graph.
+Result<std::optional<ModelSpec>> spec_for(const PlanInputs& inputs, const PlanFile& file) {
+  if (!inputs.model.empty()) {
+    if (!is_model_description(inputs.model)) return std::optional<ModelSpec>();
+    return std::optional(TENON_TRY(load_model(inputs.model)));
+  }
   if (!file.model_json.empty()) {
-    return workload_of(TENON_TRY(parse_model(file.model_json, inputs.plan + ": model")));
+    return std::optional(TENON_TRY(parse_model(file.model_json, inputs.plan + ": model")));
   }
   return invalid("no model: none given, and the plan embeds none")
       .at(inputs.plan)
@@ -44,10 +48,15 @@ void add_plan_inputs(CLI::App& app, PlanInputs& inputs) {
                  "a calibration's name or file; default: the device's shipped one");
 }
 
+bool is_model_description(const std::string& model) {
+  const std::filesystem::path path(model);
+  return path.extension() == ".toml" || path.extension() == ".json" ||
+         !std::filesystem::exists(path);
+}
+
 Result<Workload> load_workload(const std::string& model) {
   const std::filesystem::path path(model);
-  const bool is_spec = path.extension() == ".toml" || path.extension() == ".json";
-  if (is_spec || !std::filesystem::exists(path)) return workload_of(TENON_TRY(load_model(model)));
+  if (is_model_description(model)) return workload_of(TENON_TRY(load_model(model)));
   const auto file = TENON_TRY(migrate::open_model(path, {.free_batch = true}));
   const Bindings sizes = TENON_TRY(migrate::choose_sizes(*file.graph, {}));
   Workload workload = TENON_TRY(workload_of(*file.graph, GraphSizes{sizes, 1}));
@@ -57,7 +66,8 @@ Result<Workload> load_workload(const std::string& model) {
 
 Result<LoadedPlan> load_plan(const PlanInputs& inputs) {
   const PlanFile file = TENON_TRY(parse_plan(TENON_TRY(read_file(inputs.plan)), inputs.plan));
-  Workload workload = TENON_TRY(workload_for(inputs, file));
+  std::optional<ModelSpec> spec = TENON_TRY(spec_for(inputs, file));
+  Workload workload = spec ? workload_of(*spec) : TENON_TRY(load_workload(inputs.model));
   Cluster cluster = TENON_TRY(cluster_of(inputs, file));
   Pricer::Calibrations calibrations;
   if (!inputs.calibration.empty()) {
@@ -65,7 +75,7 @@ Result<LoadedPlan> load_plan(const PlanInputs& inputs) {
   }
   std::string name = workload.name;
   Pricer pricer(std::move(workload), std::move(cluster), std::move(calibrations));
-  return LoadedPlan{file.plan, std::move(name), std::move(pricer)};
+  return LoadedPlan{file.plan, std::move(name), std::move(pricer), std::move(spec)};
 }
 
 }  // namespace tenon::cli

@@ -22,6 +22,8 @@ constexpr Family kFamilies[] = {
     {"opt", ModelKind::gpt, false, true, true, true, true},
     {"bloom", ModelKind::gpt, false, true, false, false, true},
     {"falcon", ModelKind::gpt, false, false, false, false, true},
+    {"gpt_bigcode", ModelKind::gpt, false, true, false, true, true},
+    {"phi", ModelKind::gpt, false, true, false, false, true},
     {"starcoder2", ModelKind::gpt, false, true, false, false, true},
     {"llama", ModelKind::llama, true, false, false, false, true},
     {"mistral", ModelKind::llama, true, false, false, false, true},
@@ -31,6 +33,12 @@ constexpr Family kFamilies[] = {
     {"gemma2", ModelKind::llama, true, false, false, false, true},
     {"gemma3_text", ModelKind::llama, true, false, false, false, true},
     {"phi3", ModelKind::llama, true, false, false, false, true},
+    {"olmo", ModelKind::llama, true, false, false, false, true},
+    {"olmo2", ModelKind::llama, true, false, false, false, true},
+    {"granite", ModelKind::llama, true, false, false, false, true},
+    {"smollm3", ModelKind::llama, true, false, false, false, true},
+    {"stablelm", ModelKind::llama, true, false, false, false, true},
+    {"cohere", ModelKind::llama, true, false, false, false, true},
     {"mixtral", ModelKind::moe, true, false, false, false, true},
     {"qwen2_moe", ModelKind::moe, true, false, false, false, true},
     {"qwen3_moe", ModelKind::moe, true, false, false, false, true},
@@ -38,9 +46,14 @@ constexpr Family kFamilies[] = {
     {"deepseek_v3", ModelKind::moe, true, false, false, false, true},
     {"bert", ModelKind::bert, false, true, true, true, false},
     {"roberta", ModelKind::bert, false, true, true, true, false},
+    {"xlm-roberta", ModelKind::bert, false, true, true, true, false},
+    {"electra", ModelKind::bert, false, true, true, true, false},
     {"distilbert", ModelKind::bert, false, true, true, true, false},
     {"t5", ModelKind::t5, false, false, true, false, true},
+    {"mt5", ModelKind::t5, true, false, true, false, true},
     {"vit", ModelKind::vit, false, true, false, true, false},
+    {"deit", ModelKind::vit, false, true, false, true, false},
+    {"resnet", ModelKind::resnet, false, false, false, false, false},
     {"clip_vision_model", ModelKind::vit, false, true, false, true, false},
     {"siglip_vision_model", ModelKind::vit, false, true, false, true, false},
     {"clip_text_model", ModelKind::gpt, false, true, false, true, true},
@@ -74,7 +87,10 @@ void read_transformer(const json& c, ModelSpec& spec) {
   spec.hidden = first_of(c, {"hidden_size", "n_embd", "d_model", "dim"});
   spec.heads = first_of(c, {"num_attention_heads", "n_head", "num_heads", "n_heads"});
   spec.kv_heads = first_of(c, {"num_key_value_heads", "num_kv_heads"});
-  if (flag(c, "multi_query", false) && spec.kv_heads == 0) spec.kv_heads = 1;
+  // Falcon writes num_kv_heads even where its older layers share one.
+  const bool one_head =
+      flag(c, "multi_query", false) && !flag(c, "new_decoder_architecture", false);
+  if (one_head) spec.kv_heads = 1;
   spec.head_dim = first_of(c, {"head_dim"});
   spec.ffn = first_of(
       c, {"intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "hidden_dim"});
@@ -102,6 +118,31 @@ void read_experts(const json& c, ModelSpec& spec) {
   spec.value_dim = first_of(c, {"v_head_dim"});
   if (spec.kv_rank > 0) spec.head_dim = first_of(c, {"qk_nope_head_dim"}, 128);
   spec.multi_token_layers = first_of(c, {"num_nextn_predict_layers"});
+}
+
+/// Classes by their labels, which configs list or count.
+int num_classes(const json& c) {
+  const auto labels = c.find("id2label");
+  const bool listed = labels != c.end() && labels->is_object() && labels->size() > 2;
+  return listed ? static_cast<int>(labels->size()) : first_of(c, {"num_labels"}, 1000);
+}
+
+/// Stages of bottlenecks of the usual widths.
+Result<ModelSpec> read_resnet(const json& c, ModelSpec spec, std::string_view where) {
+  spec.image = first_of(c, {"image_size"}, 224);
+  spec.classes = num_classes(c);
+  const auto depths = c.find("depths"), widths = c.find("hidden_sizes");
+  if (depths == c.end() || !depths->is_array())
+    return invalid("a resnet config needs depths").at(where);
+  for (const json& depth : *depths) {
+    if (!depth.is_number_integer()) return invalid("depths must be whole numbers").at(where);
+    spec.stages.push_back(depth.get<int>());
+  }
+  const bool usual = widths == c.end() || *widths == json({256, 512, 1024, 2048});
+  if (!usual || c.value("layer_type", "bottleneck") != "bottleneck") {
+    return unsupported("only bottlenecks of widths 256, 512, 1024 and 2048 are known").at(where);
+  }
+  return spec;
 }
 
 Result<ModelSpec> read_multimodal(const json& c, ModelSpec spec, std::string_view where) {
@@ -142,13 +183,14 @@ Result<ModelSpec> spec_of_hugging_face(const json& config, std::string_view wher
     spec.contrastive = family->model_type == "clip";
     return read_multimodal(config, std::move(spec), where);
   }
+  if (spec.kind == ModelKind::resnet) return read_resnet(config, std::move(spec), where);
   read_transformer(config, spec);
   if (spec.kind == ModelKind::moe) read_experts(config, spec);
   if (spec.kind == ModelKind::vit) {
     spec.image = first_of(config, {"image_size"}, 224);
     spec.patch = first_of(config, {"patch_size"}, 16);
     spec.sequence = 0;
-    spec.classes = 1000;
+    spec.classes = num_classes(config);
   }
   if (spec.kind == ModelKind::t5) {
     spec.decoder_layers = first_of(config, {"num_decoder_layers"});

@@ -138,6 +138,23 @@ void append(Workload& w, const Workload& from, bool trained, bool with_head) {
                             from.context_divisors.end());
 }
 
+/// Two products that carry a tower's tokens into the width of the language model.
+LayerClass projector(const ModelSpec& tower, const ModelSpec& main) {
+  const double n = tower.sequence, in = tower.hidden, out = main.hidden;
+  LayerClass layer;
+  layer.name = "projector";
+  layer.kind = LayerKind::embedding;
+  layer.tokens = n;
+  layer.ops.push_back(matmul_op("project", n, in, out));
+  layer.ops.push_back(memory_op("activation", 4 * n * out, 6 * n * out, Split::whole));
+  layer.ops.push_back(matmul_op("project_again", n, out, out));
+  layer.parameters.push_back(matrix("project", in * out + out, false));
+  layer.parameters.push_back(matrix("project_again", out * out + out, false));
+  layer.kept.push_back({"project_in", 2 * n * in, Split::whole, false, false});
+  layer.kept.push_back({"project_hidden", 4 * n * out, Split::whole, false, false});
+  return layer;
+}
+
 Workload multimodal_workload(const ModelSpec& spec) {
   Workload w;
   for (std::size_t i = 0; i < spec.towers.size(); ++i) {
@@ -150,9 +167,15 @@ Workload multimodal_workload(const ModelSpec& spec) {
       w.tied_embeddings = part.tied_embeddings;
     }
   }
-  if (spec.contrastive) {
-    w.last.push_back(
-        add_class(w, class_head(1, spec.towers.front().hidden, spec.towers.back().hidden)));
+  if (!spec.contrastive) {
+    for (std::size_t i = 0; i + 1 < spec.towers.size(); ++i) {
+      w.first.push_back(add_class(w, projector(spec.towers[i], spec.towers.back())));
+    }
+    return w;
+  }
+  // Each tower has its own way into the common space.
+  for (const ModelSpec& tower : spec.towers) {
+    w.last.push_back(add_class(w, class_head(1, tower.hidden, spec.towers.back().hidden)));
   }
   return w;
 }
