@@ -6,20 +6,31 @@
 
 namespace tenon::backends::cpu {
 
+namespace {
+
+// Two pools in one process fight over the cores: oneDNN's OpenMP gets one thread, ours splits the
+// work. A primitive keeps the number of threads that it was made for, so this comes before the
+// first one of every thread.
+void work_alone() {
+  thread_local const bool done = [] {
+    // Found at run time: oneDNN brings its OpenMP runtime along, and the compiler need not know it.
+    if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads")))
+      set(1);
+    return true;
+  }();
+  (void)done;
+}
+
+}  // namespace
+
 const dnnl::engine& onednn_engine() {
+  work_alone();
   static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
 
 dnnl::stream& onednn_stream() {
-  // Two pools in one process fight over the cores: oneDNN's OpenMP gets one thread, ours splits the
-  // work.
-  thread_local dnnl::stream stream = [] {
-    // Found at run time: oneDNN brings its OpenMP runtime along, and the compiler need not know it.
-    if (auto* set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads")))
-      set(1);
-    return dnnl::stream(onednn_engine());
-  }();
+  thread_local dnnl::stream stream(onednn_engine());
   return stream;
 }
 
