@@ -150,8 +150,16 @@ def time_torch(dataset, batch, workers, work, seconds, warm=4):
     order = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(1)).tolist()
     loader = torch.utils.data.DataLoader(dataset, batch_size=batch, sampler=order, num_workers=workers, drop_last=True,
                                          prefetch_factor=3 if workers else None)
-    steps, start, last = 0, 0.0, None
-    for i, (pictures, _) in enumerate(loader):
+    steps, start, last, next_cpu, i = 0, 0.0, None, 0.0, -1
+    batches = iter(loader)
+    while True:
+        before = time.thread_time()
+        pictures = next(batches, (None,))[0]
+        i += 1
+        if pictures is None:
+            raise SystemExit("the pictures do not last; give more --epochs")
+        if i >= warm:
+            next_cpu += time.thread_time() - before
         work.run(pictures)
         last = pictures
         if i + 1 == warm:
@@ -160,15 +168,13 @@ def time_torch(dataset, batch, workers, work, seconds, warm=4):
             steps += 1
             if time.perf_counter() - start > seconds:
                 break
-    else:
-        raise SystemExit("the pictures do not last; give more --epochs")
     real = time.perf_counter() - start
-    del loader
+    del batches, loader
     last = last.clone()
     start = time.perf_counter()
     for _ in range(steps):
         work.run(last)
-    return {"steps": steps, "real": real, "replay": time.perf_counter() - start}
+    return {"steps": steps, "real": real, "replay": time.perf_counter() - start, "next_cpu": next_cpu}
 
 
 def tenon_json(tenon, *arguments):
@@ -233,7 +239,8 @@ batch = {o.batch}
             load = [os.getloadavg()[0]]
             for _ in range(o.rounds):  # in turn, so that the load of the machine meets all alike
                 answer = tenon_json(o.tenon, "data", "bench", toml, "--seconds", o.seconds, "--step-seconds", step)
-                rows["tenon"].append({"steps": answer["steps"], "real": answer["seconds"], "replay": answer["replay_seconds"]})
+                rows["tenon"].append({"steps": answer["steps"], "real": answer["seconds"], "replay": answer["replay_seconds"],
+                                      "next_cpu": answer["next_cpu_seconds"]})
                 for workers in (0, 1, 2):
                     rows[f"torch_{workers}"].append(time_torch(dataset, o.batch, workers, work, o.seconds))
                 load.append(os.getloadavg()[0])
@@ -243,9 +250,21 @@ batch = {o.batch}
             for key, of in (("ratio", stall), ("ratio_of_best_rounds", fastest)):
                 run[key] = of["tenon"] / min(v for k, v in of.items() if k != "tenon")
                 print(f"step {step} s, {key} {run[key]:.3f}: " + ", ".join(f"{k} {v * 1e3:.2f} ms" for k, v in of.items()))
+            run["next_cpu_seconds_per_step"] = {k: min(r["next_cpu"] / r["steps"] for r in v) for k, v in rows.items()}
             result["runs"].append({**run, "rounds": rows})
         alone = tenon_json(o.tenon, "data", "bench", toml, "--seconds", o.seconds)
         result["tenon_samples_per_second"] = alone["samples_per_second"]
+        start = time.process_time()
+        for i in range(len(files)):
+            dataset[i]
+        result["torch_cpu_seconds_per_sample"] = (time.process_time() - start) / len(files)
+        before, seconds = os.times().children_user + os.times().children_system, []
+        for _ in range(2):  # the second run is longer by as much as it does more
+            answer = tenon_json(o.tenon, "data", "bench", toml, "--seconds", o.seconds * (1 + 3 * len(seconds)), "--set", "data.workers=0")
+            after = os.times().children_user + os.times().children_system
+            seconds.append((after - before, answer["samples"]))
+            before = after
+        result["tenon_cpu_seconds_per_sample"] = (seconds[1][0] - seconds[0][0]) / (seconds[1][1] - seconds[0][1])
     pathlib.Path(o.output).write_text(json.dumps(result, indent=1) + "\n")
 
 

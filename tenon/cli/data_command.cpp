@@ -1,4 +1,6 @@
 // tenon data: what a training file would read, checked, timed and shown.
+#include <time.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
@@ -146,8 +148,15 @@ class StepWork {
   std::int64_t rounds_ = 0;
 };
 
+// Processor time of this thread: what it does itself, however many share the machine.
+double thread_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
 struct Timed {
-  double real = 0, replay = 0;  // seconds
+  double real = 0, replay = 0, next_cpu = 0;  // seconds
   std::int64_t steps = 0, samples = 0;
   dataset::LoaderStats stats;
 };
@@ -162,8 +171,10 @@ Result<Timed> time_steps(const dataset::Pipeline& pipeline, double seconds, Step
   auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < warm || seconds_since(start) < seconds; ++i) {
     TENON_TRY(check_interrupt());
+    const double before = thread_seconds();
     auto batch = TENON_TRY(loader->next());
     if (!batch) break;
+    if (i >= warm) out.next_cpu += thread_seconds() - before;
     last = std::move(*batch);
     work.run(last);
     if (i + 1 == warm)
@@ -206,6 +217,7 @@ Result<Answer> run_bench(const Options& options, Context& context) {
                  {"replay_seconds", t.replay},
                  {"stall_seconds", stall},
                  {"wait_seconds", t.stats.stall_seconds},
+                 {"next_cpu_seconds", t.next_cpu},
                  {"work_seconds", t.stats.work_seconds}};
   answer.text = fmt::format(
       "{:.0f} samples/s in batches of {} with {} workers; {} steps in {:.3f} s, of which {:.4f} s "
