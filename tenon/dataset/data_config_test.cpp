@@ -136,5 +136,49 @@ TEST(Pipeline, TrainsResumesAndTests) {
   EXPECT_FALSE(none->train(LoaderState{0, 0, 21}).ok()) << "a position behind the end";
 }
 
+// Real files, every random choice, two epochs: the bytes of each batch in turn.
+std::vector<std::string> batches_of_pictures(const fs::path& folder, int workers, std::int64_t from,
+                                             std::int64_t count) {
+  const Json table = parse_toml(R"(
+kind = "image_folder"
+path = "."
+transform = [{kind = "random_resized_crop", size = 12}, {kind = "random_crop", size = 10, padding = 1},
+  {kind = "random_flip"}, {kind = "color_jitter", brightness = 0.3, contrast = 0.3, saturation = 0.3},
+  {kind = "normalize", mean = 0.5, std = 0.2}, {kind = "random_erase", probability = 0.5}]
+)")
+                         .value();
+  const auto pipeline =
+      open_pipeline(table, {.folder = folder, .batch = 4, .seed = 3, .workers = workers}).value();
+  auto loader = pipeline.train().value();
+  for (std::int64_t i = 0; i < from; ++i) (void)loader->next().value();
+  loader = pipeline.train(loader->state()).value();
+  std::vector<std::string> out;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Batch batch = *loader->next().value();
+    for (const Tensor& t : batch.tensors)
+      out.emplace_back(reinterpret_cast<const char*>(t.raw()), t.bytes());
+  }
+  return out;
+}
+
+TEST(Pipeline, PicturesAreTheSameUnderAnyNumberOfWorkersFromAnyPosition) {
+  TestFolder folder;
+  fs::create_directories(folder / "a");
+  for (int i = 0; i < 10; ++i) {
+    Image picture = make_image(20 + i, 17, 3);
+    for (std::size_t k = 0; k < picture.pixels.size(); ++k)
+      picture.pixels[k] = static_cast<std::uint8_t>(k * 7 + static_cast<std::size_t>(i) * 31);
+    std::ofstream(folder / fmt::format("a/{}.png", i), std::ios::binary) << encode_png(picture);
+  }
+  const auto whole = batches_of_pictures(folder.path(), 0, 0, 5);
+  EXPECT_NE(whole[0], whole[4]) << "the second epoch draws anew";
+  for (const int workers : {1, 3})
+    for (const std::int64_t from : {0, 1, 3}) {
+      const auto rest = batches_of_pictures(folder.path(), workers, from, 5 - from);
+      EXPECT_TRUE(std::equal(rest.begin(), rest.end(), whole.begin() + from * 2, whole.end()))
+          << workers << " workers from batch " << from;
+    }
+}
+
 }  // namespace
 }  // namespace tenon::dataset

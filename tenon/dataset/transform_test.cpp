@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <numbers>
 
@@ -174,6 +175,42 @@ TEST(Transform, LogMelFindsTheTone) {
                top = 2595 * std::log10(1 + 4000 / 700.0);
   EXPECT_NEAR(best + 1, mel_of_tone / top * 21, 0.8);
   EXPECT_FALSE(mel->fields({{"sound", DType::f32, {100}}}).ok());
+}
+
+TEST(Transform, LogMelIsThePlainFormula) {
+  constexpr int kRate = 8000, kWindow = 64, kHop = 48, kMels = 9, kFrames = 3;
+  constexpr int kSamples = (kFrames - 1) * kHop + kWindow;
+  std::vector<float> sound(kSamples);
+  fill_normal(sound, 5, 0);
+  Item item;
+  item.values.resize(1);
+  item.values[0].borrow(DType::f32, {kSamples}, sound.data());
+  item = applied(log_mel(kRate, kWindow, kHop, kMels), std::move(item),
+                 {{"sound", DType::f32, {kSamples}}});
+  const auto edge = [&](int i) {  // in Hz; equal steps in mel
+    const double top = 2595 * std::log10(1 + kRate / 2 / 700.0);
+    return 700 * (std::pow(10.0, top * i / (kMels + 1) / 2595) - 1);
+  };
+  for (int f = 0; f < kFrames; ++f)
+    for (int m = 0; m < kMels; ++m) {
+      double energy = 1e-6;
+      for (int b = 0; b <= kWindow / 2; ++b) {
+        std::complex<double> sum = 0;
+        for (int i = 0; i < kWindow; ++i) {
+          const double angle = 2 * std::numbers::pi * i / kWindow;
+          sum += std::polar(
+              sound[static_cast<std::size_t>(f * kHop + i)] * (0.5 - 0.5 * std::cos(angle)),
+              -angle * b);
+        }
+        const double hertz = static_cast<double>(b) * kRate / kWindow;
+        const double up = (hertz - edge(m)) / (edge(m + 1) - edge(m)),
+                     down = (edge(m + 2) - hertz) / (edge(m + 2) - edge(m + 1));
+        energy += std::max(0.0, std::min(up, down)) * std::norm(sum);
+      }
+      EXPECT_NEAR(item.values[0].as<float>()[static_cast<std::size_t>(m * kFrames + f)],
+                  std::log(energy), 1e-3)
+          << "mel " << m << ", frame " << f;
+    }
 }
 
 TEST(Transform, GainAndConvert) {
