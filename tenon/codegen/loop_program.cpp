@@ -10,6 +10,12 @@
 namespace tenon::codegen {
 namespace {
 
+// Exponents that become products.
+bool is_small_power(const Expr& e) {
+  const double v = e.op() == ScalarOp::constant && is_floating(e.dtype()) ? e.node().number : 0;
+  return v == 1 || v == 2 || v == 3;
+}
+
 // Calls of library functions are made lane by lane: wide vectors would only spill around them.
 bool calls_library(const Expr& e) {
   switch (e.op()) {
@@ -32,8 +38,8 @@ bool calls_library(const Expr& e) {
     case ScalarOp::atanh:
     case ScalarOp::lgamma:
     case ScalarOp::rem:
-    case ScalarOp::pow:
     case ScalarOp::atan2: return true;
+    case ScalarOp::pow: return !is_small_power(e.args()[1]);
     default: return false;
   }
 }
@@ -69,7 +75,7 @@ std::size_t scratch_size(DType dtype) {
 }
 
 std::string LoopProgram::text() const {
-  std::string out = fmt::format("v3 kept {} row {} lanes {} width {} in", num_kept, num_row,
+  std::string out = fmt::format("v4 kept {} row {} lanes {} width {} in", num_kept, num_row,
                                 static_cast<int>(lanes), schedule.width);
   for (const LoopOperand& o : inputs) out += " " + operand_text(o);
   out += " out";

@@ -174,6 +174,32 @@ TEST_P(ProgramOnEveryIsa, FunctionsAreWithinTwoUnitsInTheLastPlace) {
   }
 }
 
+// Division by a number is rounded as a division, for whole multiples too.
+TEST_P(ProgramOnEveryIsa, DividesByNumbersExactly) {
+  std::vector<float> x = {
+      0, -0.0f, 1e-40f, 3e38f, std::numeric_limits<float>::infinity(), std::nanf("")};
+  for (int i = -3000; i < 3000; ++i) x.push_back(static_cast<float>(i) * (i % 7 ? 1.0f : 0.37f));
+  for (double c : {3.0, 49.0, 1.41421356237, 0.1, -7.0, 255.0}) {
+    LoopNest nest;
+    nest.inputs = nest.outputs = {{kF, InnerStride::one}};
+    nest.exprs = {Expr::input(0, kF) / c};
+    auto loop = KernelCache::instance().get(nest, GetParam());
+    ASSERT_TRUE(loop.ok()) << loop.error().text();
+    std::vector<float> y(x.size());
+    const std::byte* in[] = {reinterpret_cast<const std::byte*>(x.data())};
+    std::byte* out[] = {reinterpret_cast<std::byte*>(y.data())};
+    const std::int64_t sizes[] = {static_cast<std::int64_t>(x.size())}, strides[] = {1, 1};
+    loop->function(in, out, sizes, strides, 0, sizes[0]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float want = x[i] / static_cast<float>(c);
+      if (std::isnan(want))
+        EXPECT_TRUE(std::isnan(y[i]));
+      else
+        EXPECT_EQ(y[i], want) << x[i] << " / " << c;
+    }
+  }
+}
+
 TEST(LoopProgram, TextTellsProgramsApart) {
   const LoopProgram a = softmax_program(Lanes::along_row, Isa::avx2);
   LoopProgram b = softmax_program(Lanes::across_rows, Isa::avx2);

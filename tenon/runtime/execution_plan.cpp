@@ -2,6 +2,7 @@
 #include "tenon/runtime/execution_plan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -353,6 +354,25 @@ void ExecutionPlan::fill_tables(const Graph& graph, Draft& draft) {
   }
 }
 
+// Large results come in the memory of an earlier run's, once nobody holds that any more: fresh
+// pages cost more than many a kernel.
+Tensor ExecutionPlan::output_memory(std::size_t output) {
+  constexpr std::size_t kLarge = std::size_t{1} << 18, kKept = 2;
+  const Extent& e = outputs_[output];
+  if (e.bytes() < kLarge) return Tensor(e.dtype, e.dims);
+  const std::lock_guard lock(mutex_);
+  earlier_.resize(outputs_.size());
+  auto& kept = earlier_[output];
+  for (const auto& buffer : kept) {
+    if (buffer.use_count() != 1) continue;
+    std::atomic_thread_fence(std::memory_order_acquire);  // its last reader is done
+    return Tensor(e.dtype, e.dims, buffer);
+  }
+  Tensor fresh(e.dtype, e.dims);
+  if (kept.size() < kKept) kept.push_back(fresh.buffer());
+  return fresh;
+}
+
 std::unique_ptr<ExecutionPlan::State> ExecutionPlan::acquire() {
   {
     const std::lock_guard lock(mutex_);
@@ -391,7 +411,7 @@ Result<Datums> ExecutionPlan::run(const Datums& inputs, ThreadPool& pool,
   Datums outputs;
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     outputs.emplace_back(donors_[i] >= 0 ? inputs[static_cast<std::size_t>(donors_[i])].tensor()
-                                         : Tensor(outputs_[i].dtype, outputs_[i].dims));
+                                         : output_memory(i));
   auto state = acquire();
   std::byte* arena = state->arena->data();
   Status status;

@@ -53,6 +53,7 @@ class ExecutionPlan {
   Status bind_kernels(const Executable& executable, Draft& draft);
   void place_values(const Graph& graph, Draft& draft);
   void fill_tables(const Graph& graph, Draft& draft);
+  Tensor output_memory(std::size_t output);
   std::unique_ptr<State> acquire();
   void release(std::unique_ptr<State> state);
   static const std::byte* resolve(const Slot& slot, const std::byte* arena, const Datums& inputs,
@@ -68,6 +69,7 @@ class ExecutionPlan {
   MemoryUse memory_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<State>> idle_;
+  std::vector<std::vector<std::shared_ptr<Buffer>>> earlier_;  // of each output, guarded by mutex_
 };
 
 }  // namespace tenon

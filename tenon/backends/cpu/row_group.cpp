@@ -169,6 +169,7 @@ class Lowering {
       case ScalarOp::tanh:
       case ScalarOp::erf:
       case ScalarOp::pow:
+        return e.args()[1].op() != ScalarOp::constant || e.args()[1].node().number > 3;
       case ScalarOp::sin:
       case ScalarOp::cos: return true;
       default: return std::any_of(e.args().begin(), e.args().end(), is_costly);

@@ -181,7 +181,7 @@ Value* ExprEmitter::binary(const ExprNode& n, Value* x, Value* y) {
   const DType from = n.args[0].dtype();
   if (n.op == ScalarOp::equal || n.op == ScalarOp::less || n.op == ScalarOp::less_equal)
     return compare(n.op, x, y, from);
-  if (is_floating(from)) return emit_binary(b_, n.op, x, y);
+  if (is_floating(from)) return emit_binary(b_, math_, n.op, x, y);
   return integer_binary(n.op, x, y, from);
 }
 

@@ -196,6 +196,28 @@ const llvm::ConstantFP* constant_of(Value* y) {
   return llvm::dyn_cast_or_null<llvm::ConstantFP>(k);
 }
 
+// x / c for a number c, without a division but with its rounding: a product with the reciprocal,
+// corrected by what it leaves (Markstein, "IA-64 and elementary functions", 2000). The product
+// stands where it leaves nothing (the sign of 0 is right) or is infinite or no number. nullptr: c
+// is no ordinary constant.
+Value* divided_by_constant(IRBuilder<>& b, Value* x, Value* y) {
+  const llvm::ConstantFP* k = constant_of(y);
+  if (!k) return nullptr;
+  const float c = k->getValueAPF().convertToFloat();
+  if (!(std::fabs(c) > 1e-18f && std::fabs(c) < 1e18f)) return nullptr;
+  llvm::Type* t = x->getType();
+  const auto fma = [&](Value* p, Value* q, Value* r) {
+    return b.CreateIntrinsic(llvm::Intrinsic::fma, {t}, {p, q, r});
+  };
+  Value* reciprocal = llvm::ConstantFP::get(t, static_cast<double>(1.0f / c));
+  Value* q = b.CreateFMul(x, reciprocal);
+  Value* rest = fma(b.CreateFNeg(q), y, x);
+  Value* size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, q);
+  Value* stands = b.CreateOr(b.CreateFCmpUEQ(size, llvm::ConstantFP::getInfinity(t)),
+                             b.CreateFCmpOEQ(rest, llvm::ConstantFP::get(t, 0)));
+  return b.CreateSelect(stands, q, fma(rest, reciprocal, q));
+}
+
 }  // namespace
 
 Value* emit_unary(IRBuilder<>& b, const MathTarget& target, ScalarOp op, Value* x) {
@@ -227,13 +249,16 @@ Value* emit_unary(IRBuilder<>& b, const MathTarget& target, ScalarOp op, Value* 
   return call(b, library_name(op, single), {x});
 }
 
-Value* emit_binary(IRBuilder<>& b, ScalarOp op, Value* x, Value* y) {
+Value* emit_binary(IRBuilder<>& b, const MathTarget& target, ScalarOp op, Value* x, Value* y) {
   const bool single = x->getType()->getScalarType()->isFloatTy();
   switch (op) {
     case ScalarOp::add: return b.CreateFAdd(x, y);
     case ScalarOp::sub: return b.CreateFSub(x, y);
     case ScalarOp::mul: return b.CreateFMul(x, y);
-    case ScalarOp::div: return b.CreateFDiv(x, y);
+    case ScalarOp::div:
+      if (single && target.has_fma)
+        if (Value* q = divided_by_constant(b, x, y)) return q;
+      return b.CreateFDiv(x, y);
     case ScalarOp::min: return extreme(b, x, y, false);
     case ScalarOp::max: return extreme(b, x, y, true);
     case ScalarOp::rem: return call(b, single ? "fmodf" : "fmod", {x, y});

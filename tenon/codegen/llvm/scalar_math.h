@@ -19,6 +19,7 @@ struct MathTarget {
 llvm::Value* emit_unary(llvm::IRBuilder<>& b, const MathTarget& target, ScalarOp op,
                         llvm::Value* x);
 /// The value of `op(x, y)` for floats.
-llvm::Value* emit_binary(llvm::IRBuilder<>& b, ScalarOp op, llvm::Value* x, llvm::Value* y);
+llvm::Value* emit_binary(llvm::IRBuilder<>& b, const MathTarget& target, ScalarOp op,
+                         llvm::Value* x, llvm::Value* y);
 
 }  // namespace tenon::codegen

@@ -2,6 +2,7 @@
 #include "tenon/codegen/llvm/tile_emitter.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include <functional>
@@ -124,7 +125,13 @@ class ProductEmitter : TileBuilder {
                                          b_.CreateLoad(b_.getFloatTy(), at(row, a_offset)));
       for (Value* r : right) next.push_back(fma(left, r, acc[next.size()]));
     }
+    barrier();
     return next;
+  }
+  // Loads of later steps must not move up: they would push accumulators out of the registers.
+  void barrier() {
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), false);
+    b_.CreateCall(type, llvm::InlineAsm::get(type, "", "~{memory}", true));
   }
 
   void tile(Value* panel, Value* row, int block) {
