@@ -198,7 +198,7 @@ class Matcher {
     return true;
   }
   // reshape(transpose(reshape(z, [x, r, c]), [0, 2, 1]), [lead..., c, r]) is z with its last two
-  // axes swapped when z is [lead..., r, c].
+  // axes swapped when z is [lead..., r, c], or that behind axes of size 1.
   bool through_turned_reshape(Node& n, SeenThrough& x) {
     Node* turn = n.input(0)->producer();
     auto perm = turn ? permutation(*turn) : std::nullopt;
@@ -207,11 +207,17 @@ class Matcher {
     Shape shape = n.output(0)->type().shape();
     if (shape.size() < 3) return false;
     std::swap(shape[shape.size() - 2], shape[shape.size() - 1]);
-    const Shape& middle = flat->output(0)->type().shape();
-    if (!(flat->input(0)->type().shape() == shape) || !(middle[1] == shape[shape.size() - 2]) ||
-        !(middle[2] == shape.back()))
+    const Shape &middle = flat->output(0)->type().shape(), &z = flat->input(0)->type().shape();
+    const std::size_t more =
+        z.size() - std::min(z.size(), shape.size());  // axes of size 1 in front
+    if (z.size() < shape.size() ||
+        !std::equal(shape.begin(), shape.end(), z.end() - std::ssize(shape)) ||
+        !std::all_of(z.begin(), z.begin() + static_cast<std::ptrdiff_t>(more),
+                     [](const Dim& d) { return d == Dim(1); }) ||
+        !(middle[1] == shape[shape.size() - 2]) || !(middle[2] == shape.back()))
       return false;
-    std::vector<int> map = identity(static_cast<int>(shape.size()));
+    std::vector<int> map;
+    for (std::size_t i = 0; i < shape.size(); ++i) map.push_back(static_cast<int>(i + more));
     std::swap(map[map.size() - 2], map[map.size() - 1]);
     add(&n);
     add(turn);

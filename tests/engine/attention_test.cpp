@@ -110,6 +110,29 @@ TEST(FuseAttention, ExportedFormsBecomeOneKernel) {
   check({"chosen", {{2, 3, 7, 16}, {2, 3, 9, 16}, {2, 3, 9, 8}, {1, 1, 7, 9}}, chosen, 2});
 }
 
+// Packed q, k and v, cut from one product; keys turned through a reshape of all heads.
+Value* packed_heads(B g, const Values& x) {
+  Value* all = g.transpose(g.reshape(x[0], g.ints({2, 9, 3, 2, 8})), perm({2, 0, 3, 1, 4}));
+  Values parts;
+  for (std::int64_t i = 0; i < 3; ++i)
+    parts.push_back(
+        g.squeeze(g.slice(all, g.ints({i}), g.ints({i + 1}), g.ints({0})), g.ints({0})));
+  Value* flat = g.transpose(g.reshape(parts[1], g.ints({4, 9, 8})), perm({0, 2, 1}));
+  Value* kt = g.mul(g.reshape(flat, g.ints({2, 2, 8, 9})), g.number(0.6, x[0]));
+  return heads_first(g, g.matmul(g.softmax(g.matmul(parts[0], kt)), parts[2]));
+}
+// A mask of windows, added under an axis of one picture.
+Value* windows(B g, const Values& x) {
+  Value* s = g.matmul(x[0], g.transpose(x[1], perm({0, 1, 3, 2})));
+  Value* m = g.add(g.reshape(s, g.ints({1, 4, 2, 7, 7})), g.constant(noise({1, 4, 1, 7, 7}, 9)));
+  return g.matmul(g.softmax(g.reshape(m, g.ints({4, 2, 7, 7}))), x[2]);
+}
+
+TEST(FuseAttention, MovementsOfOperandsBecomeStrides) {
+  check({"packed", {{2, 9, 48}}, packed_heads});
+  check({"windows", {{4, 2, 7, 16}, {4, 2, 7, 16}, {4, 2, 7, 16}}, windows});
+}
+
 TEST(FuseAttention, TheOperatorIsOneKernel) {
   const auto call = [](Attrs attrs) {
     return [attrs](B g, const Values& x) {

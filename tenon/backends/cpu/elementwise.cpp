@@ -16,6 +16,7 @@ bool has_code(DType d) {
 }
 
 bool has_code(const Expr& e, std::set<const ExprNode*>& seen) {
+  if (!e.defined()) return false;
   if (!seen.insert(e.id()).second) return true;
   if (e.op() == ScalarOp::digamma || !has_code(e.dtype())) return false;
   if (e.op() == ScalarOp::cast && size_of(e.dtype()) == 2 && is_floating(e.dtype()) &&

@@ -134,6 +134,7 @@ class Lowering {
       k.level = std::max(k.level, a.level);
     }
     k.cost = weight(n);
+    if (k.cost < 0) return invalid("{} has no expression here", n.op().name);
     for (const Value* v : n.inputs()) {
       if (!v) continue;
       const Known& a = known_.at(v);
@@ -149,15 +150,18 @@ class Lowering {
     return {};
   }
 
+  // Operations of one element; -1 when this call has no expression.
   static int weight(const Node& n) {
     Exprs args;
     for (std::size_t i = 0; i < n.inputs().size(); ++i)
       args.push_back(n.inputs()[i] ? Expr::input(static_cast<int>(i), n.inputs()[i]->type().dtype())
                                    : Expr());
     const Expr e = n.op().scalar(Call(n), args);
+    if (!e.defined()) return -1;
     return e.num_operations() + (is_costly(e) ? kScratchCost : 0);
   }
   static bool is_costly(const Expr& e) {
+    if (!e.defined()) return false;
     switch (e.op()) {
       case ScalarOp::input:
       case ScalarOp::constant: return false;
@@ -168,10 +172,10 @@ class Lowering {
       case ScalarOp::sqrt:
       case ScalarOp::tanh:
       case ScalarOp::erf:
-      case ScalarOp::pow:
-        return e.args()[1].op() != ScalarOp::constant || e.args()[1].node().number > 3;
       case ScalarOp::sin:
       case ScalarOp::cos: return true;
+      case ScalarOp::pow:  // small powers become products
+        return e.args()[1].op() != ScalarOp::constant || e.args()[1].node().number > 3;
       default: return std::any_of(e.args().begin(), e.args().end(), is_costly);
     }
   }
