@@ -126,7 +126,7 @@ class Primitive {
 struct Part {
   std::int64_t image, row, source_row;
   std::shared_ptr<const Primitive> primitive;
-  std::shared_ptr<Buffer> weights;  // packed; nullptr: not constant
+  std::shared_ptr<const std::byte> weights;  // packed; nullptr: not constant
 };
 
 class ChannelsLastLaunch : public Launch {
@@ -136,8 +136,7 @@ class ChannelsLastLaunch : public Launch {
         g_(std::move(call.geometry)),
         inputs_(call.inputs.begin(), call.inputs.end()),
         output_(call.output),
-        w_(call.weights ? *call.weights : Tensor()),
-        packed_(call.packed) {
+        w_(call.weights ? *call.weights : Tensor()) {
     has_bias_ = group_.arguments.size() > 2 && group_.arguments[2] >= 0;
     const Primitive& whole = *parts(1)[0].primitive;
     taken_ = whole.steps().taken;
@@ -162,7 +161,7 @@ class ChannelsLastLaunch : public Launch {
           for (std::int64_t i = begin; i < end; ++i) {
             const Part& p = all[static_cast<std::size_t>(i)];
             p.primitive->run(x + (p.image * g_.x[0] + p.source_row) * x_row,
-                             fresh ? fresh->data() : p.weights->data(), bias,
+                             fresh ? fresh->data() : p.weights.get(), bias,
                              frame.outputs[0] + (p.image * g_.y[0] + p.row) * y_row, p.image, p.row,
                              frame);
           }
@@ -234,7 +233,7 @@ class ChannelsLastLaunch : public Launch {
       p.primitive = primitives_.emplace_back(std::make_shared<Primitive>(g, has_bias_, steps));
     }
     if (w_.defined())
-      p.weights = packed_.get(plain_layout(g_.w_dims()), w_.raw(), p.primitive->weights());
+      p.weights = packed_once(w_, plain_layout(g_.w_dims()), p.primitive->weights());
     return p;
   }
 
@@ -243,7 +242,6 @@ class ChannelsLastLaunch : public Launch {
   std::vector<Extent> inputs_;
   Extent output_;
   Tensor w_;
-  PackedWeights& packed_;
   bool has_bias_ = false;
   std::size_t taken_ = 0;
   RestLoop rest_;

@@ -7,14 +7,13 @@
 
 namespace tenon::backends::cpu {
 
-/// What a launch is made from. The group, the weights' tensor and their packed copies outlive it.
+/// What a launch is made from. The group outlives the launch.
 struct ChannelsLastCall {
   const AnchoredGroup& group;
   ConvolutionGeometry geometry;
   std::span<const Extent> inputs;  // of the group
   const Extent& output;            // of the group, channels last
   const Tensor* weights;           // nullptr: not constant
-  PackedWeights& packed;
 };
 
 /// Cut over images or rows of the output; steps as post-ops where oneDNN has them.

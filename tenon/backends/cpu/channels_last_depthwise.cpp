@@ -121,9 +121,8 @@ class DepthwiseLaunch : public Launch {
     const std::int64_t taps = w_[0].kernel * w_[1].kernel * w_[2].kernel;
     using dnnl::memory;
     const memory::dims dims = {channels_, taps};
-    weights_ =
-        call.packed.get({dims, memory::data_type::f32, memory::dims{taps, 1}}, call.weights->raw(),
-                        {dims, memory::data_type::f32, memory::dims{1, channels_}});
+    weights_ = packed_once(*call.weights, {dims, memory::data_type::f32, memory::dims{taps, 1}},
+                           {dims, memory::data_type::f32, memory::dims{1, channels_}});
     if (const auto a = activation_of(call.group)) activation_ = *a, taken_ = 1;
   }
   Status complete(const ChannelsLastCall& call) {
@@ -164,7 +163,7 @@ class DepthwiseLaunch : public Launch {
         const bool inside = p0 >= 0 && p0 < w_[0].x && p1 >= 0 && p1 < w_[1].x;
         lines.push_back(inside ? x + (p0 * w_[1].x + p1) * line - w_[2].begin * c : nullptr);
       }
-    const Row r{reinterpret_cast<const float*>(weights_->data()),
+    const Row r{reinterpret_cast<const float*>(weights_.get()),
                 lines.data(),
                 static_cast<std::int64_t>(lines.size()),
                 w_[2].kernel,
@@ -197,7 +196,7 @@ class DepthwiseLaunch : public Launch {
   ops::Window w_;
   std::int64_t batch_, channels_;
   std::vector<int> arguments_;
-  std::shared_ptr<Buffer> weights_;
+  std::shared_ptr<const std::byte> weights_;
   Activation activation_;
   std::size_t taken_ = 0;
   RestLoop rest_;

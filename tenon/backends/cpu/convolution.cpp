@@ -234,7 +234,7 @@ class ConvolutionKernel : public Kernel {
     const Value* w = node_.input(group_.arguments[1]);
     const Tensor* constant = w->is_constant() ? &w->tensor() : nullptr;
     if (group_.channels_last)
-      return channels_last_launch({group_, std::move(g), in, out[0], constant, weights_});
+      return channels_last_launch({group_, std::move(g), in, out[0], constant});
     auto anchor = TENON_TRY(bind_anchor(std::move(g), args, constant));
     if (group_.epilogue.empty() && group_.inputs.empty()) return anchor;
     RestLoop rest = TENON_TRY(RestLoop::make(group_, in, out[0], 0));
@@ -281,7 +281,6 @@ class ConvolutionKernel : public Kernel {
   }
   const Node& node_;
   AnchoredGroup group_;
-  mutable PackedWeights weights_;
 };
 
 }  // namespace

@@ -144,7 +144,7 @@ class MatmulLaunch : public Launch {
     int a, b;  // inputs of the group
   };
   MatmulLaunch(Problem p, const Group& g, std::span<const Extent> in, const Extent& out,
-               const Tensor* constant_b, PackedWeights& weights)
+               const Tensor* constant_b)
       : p_(std::move(p)),
         a_(g.a),
         b_(g.b),
@@ -155,7 +155,7 @@ class MatmulLaunch : public Launch {
     takes_steps_ = p_.shared_b && operands_are_matrices(out);
     whole_ = make(p_.m);
     if (packs_ && whole_->is_generic()) prefer_convolution();
-    if (packs_) packed_ = weights.get(whole_->plain_b(), constant_b->raw(), whole_->packed_b());
+    if (packs_) packed_ = packed_once(*constant_b, whole_->plain_b(), whole_->packed_b());
     parts_.emplace(p_.m, whole_);
   }
   Status complete(std::span<const Extent> in, const Extent& out) {
@@ -165,7 +165,7 @@ class MatmulLaunch : public Launch {
 
   Status run(const Frame& frame) const override {
     const std::byte *a = frame.inputs[static_cast<std::size_t>(a_)],
-                    *b = packed_ ? packed_->data() : frame.inputs[static_cast<std::size_t>(b_)];
+                    *b = packed_ ? packed_.get() : frame.inputs[static_cast<std::size_t>(b_)];
     if (p_.lead.empty())
       run_rows(a, b, frame);
     else
@@ -263,7 +263,7 @@ class MatmulLaunch : public Launch {
   std::size_t limit_ = SIZE_MAX;
   Way way_ = Way::matmul;
   std::shared_ptr<const Product> whole_;
-  std::shared_ptr<Buffer> packed_;
+  std::shared_ptr<const std::byte> packed_;
   RestLoop rest_;
   mutable std::mutex mutex_;
   mutable std::unordered_map<std::int64_t, std::shared_ptr<const Product>> parts_;
@@ -298,7 +298,7 @@ class MatmulKernel : public Kernel {
     const Tensor* constant = b->is_constant() ? &b->tensor() : nullptr;
     auto launch = TENON_TRY(guarded([&] {
       const MatmulLaunch::Group g{group_, group_.arguments[0], group_.arguments[1]};
-      return std::make_unique<MatmulLaunch>(std::move(p), g, in, out[0], constant, weights_);
+      return std::make_unique<MatmulLaunch>(std::move(p), g, in, out[0], constant);
     }));
     TENON_TRY(launch->complete(in, out[0]));
     return std::unique_ptr<Launch>(std::move(launch));
@@ -312,7 +312,6 @@ class MatmulKernel : public Kernel {
  private:
   const Node& node_;
   AnchoredGroup group_;
-  mutable PackedWeights weights_;
 };
 
 }  // namespace

@@ -48,13 +48,35 @@ std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* 
   return buffer;
 }
 
-std::shared_ptr<Buffer> PackedWeights::get(const dnnl::memory::desc& from, const std::byte* source,
-                                           const dnnl::memory::desc& to) {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [layout, buffer] : packed_)
-    if (layout == to) return buffer;
-  packed_.emplace_back(to, packed(from, source, to));
-  return packed_.back().second;
+namespace {
+
+// Holds its source, so that no other tensor can have the source's address while the copy lives.
+struct PackedCopy {
+  Tensor source;
+  std::shared_ptr<Buffer> data;
+};
+struct PackedEntry {
+  dnnl::memory::desc from, to;
+  std::weak_ptr<const PackedCopy> copy;
+};
+
+}  // namespace
+
+std::shared_ptr<const std::byte> packed_once(const Tensor& source, const dnnl::memory::desc& from,
+                                             const dnnl::memory::desc& to) {
+  static std::mutex mutex;
+  static std::unordered_map<const std::byte*, std::vector<PackedEntry>> entries;
+  const std::lock_guard lock(mutex);
+  std::vector<PackedEntry>& known = entries[source.raw()];
+  std::erase_if(known, [](const PackedEntry& e) { return e.copy.expired(); });
+  std::shared_ptr<const PackedCopy> copy;
+  for (const PackedEntry& e : known)
+    if (e.from == from && e.to == to) copy = e.copy.lock();
+  if (!copy) {
+    copy = std::make_shared<PackedCopy>(PackedCopy{source, packed(from, source.raw(), to)});
+    known.push_back({from, to, copy});
+  }
+  return {copy, copy->data->data()};
 }
 
 }  // namespace tenon::backends::cpu

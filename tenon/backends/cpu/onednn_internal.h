@@ -34,22 +34,13 @@ inline dnnl::memory memory_at(const dnnl::memory::desc& desc, const std::byte* d
 /// Reorders with one thread.
 void reorder(const dnnl::memory::desc& from, const std::byte* source, const dnnl::memory::desc& to,
              std::byte* target);
-/// A copy of `source` in layout `to`, kept for the life of the process's launches.
+/// A copy of `source` in layout `to`.
 std::shared_ptr<Buffer> packed(const dnnl::memory::desc& from, const std::byte* source,
                                const dnnl::memory::desc& to);
-
-/// Weights in the layouts that the primitives of one kernel want, each packed once and shared by
-/// its launches.
-class PackedWeights {
- public:
-  /// `source` in layout `to`. The key is the layout: one kernel has one weight tensor.
-  std::shared_ptr<Buffer> get(const dnnl::memory::desc& from, const std::byte* source,
-                              const dnnl::memory::desc& to);
-
- private:
-  std::mutex mutex_;
-  std::vector<std::pair<dnnl::memory::desc, std::shared_ptr<Buffer>>> packed_;
-};
+/// The same of a constant, made once as long as somebody holds it: all kernels that read a weight
+/// in one layout (the steps of an unrolled loop, the sizes of a dynamic model) share the copy.
+std::shared_ptr<const std::byte> packed_once(const Tensor& source, const dnnl::memory::desc& from,
+                                             const dnnl::memory::desc& to);
 
 inline std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
