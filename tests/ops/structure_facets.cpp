@@ -1,6 +1,7 @@
 // Text and back, work counted by execution, and what the trait commutative claims.
 #include <map>
 
+#include "tenon/ir/graph_json.h"
 #include "tenon/ir/text.h"
 #include "tenon/ops/interpreter.h"
 #include "tenon/ops/registry.h"
@@ -20,14 +21,19 @@ std::string check_text(const Instance& x) {
     return key;
   };
   const std::string once = to_text(*graph, options);
-  auto again = parse_graph(once, table(), [&](std::string_view key) -> Result<Tensor> {
+  const TensorSource source = [&](std::string_view key) -> Result<Tensor> {
     auto it = beside.find(key);
     if (it == beside.end()) return not_found("no constant {}", key);
     return it->second;
-  });
+  };
+  auto again = parse_graph(once, table(), source);
   if (!again.ok()) return again.error().text() + "\n" + once;
   const std::string twice = to_text(**again, options);
-  return twice == once ? "" : fmt::format("printed\n{}\nparsed and printed again\n{}", once, twice);
+  if (twice != once) return fmt::format("printed\n{}\nparsed and printed again\n{}", once, twice);
+  const std::string json = write_json(to_json(*graph, options), 1);
+  auto read = graph_from_json(*parse_json(json), table(), source);
+  if (!read.ok()) return read.error().text() + "\n" + json;
+  return to_text(**read, options) == once ? "" : "another graph comes back from\n" + json;
 }
 
 std::string check_counted_work(const Instance& x) {
