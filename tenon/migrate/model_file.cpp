@@ -3,19 +3,27 @@
 
 #include "tenon/base/file.h"
 #include "tenon/formats/checkpoint/checkpoint.h"
-#include "tenon/ir/text.h"
-#include "tenon/ops/registry.h"
+#include "tenon/migrate/bundle.h"
+#include "tenon/migrate/graph_file.h"
 
 namespace tenon::migrate {
 namespace {
 
-constexpr std::string_view kTextStart = "graph \"";  // how the text form begins
+constexpr std::size_t kStart = 256;  // bytes that tell the form of a file
 
-Result<ModelFile> open_text(const std::filesystem::path& path) {
-  const std::string text = TENON_TRY(read_file(path));
+Result<ModelFile> open_graph(const std::filesystem::path& path, GraphForm form) {
   ModelFile m;
-  m.format = "tenon-text";
-  m.graph = TENON_TRY_AT(path.string(), parse_graph(text, ops::table()));
+  m.format = form == GraphForm::text ? "tenon-text" : "tenon-json";
+  m.graph = TENON_TRY(read_graph_file(path, form));
+  return m;
+}
+
+// The graph of a bundle, after the passes that made it.
+Result<ModelFile> open_compiled(const std::filesystem::path& path) {
+  const Bundle bundle = TENON_TRY(open_bundle(path, {.backend = "reference"}));
+  ModelFile m;
+  m.format = "bundle";
+  m.graph = bundle.executable->graph().clone();
   return m;
 }
 
@@ -56,11 +64,12 @@ Result<ModelFile> open_model(const std::filesystem::path& path, const OpenOption
     return not_found("there is no model at this path")
         .at(path.string())
         .with_help("check the path");
+  if (is_bundle(path)) return open_compiled(path);
   if (std::filesystem::is_directory(path, ignored)) return open_checkpoint(path);
   auto mapped = TENON_TRY_AT(path.string(), MappedFile::open(path));
-  const std::string_view start(reinterpret_cast<const char*>(mapped->bytes().data()),
-                               std::min<std::size_t>(mapped->bytes().size(), kTextStart.size()));
-  return start == kTextStart ? open_text(path) : open_onnx(path, options);
+  const std::string_view start = mapped->text().substr(0, kStart);
+  if (const auto form = graph_form(start)) return open_graph(path, *form);
+  return open_onnx(path, options);
 }
 
 }  // namespace tenon::migrate

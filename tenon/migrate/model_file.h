@@ -1,4 +1,5 @@
-// Opens a model, whatever its form: an ONNX file, Tenon's text form, or a checkpoint of training.
+// Opens a model, whatever its form: an ONNX file, Tenon's text or JSON form, a bundle, or a
+// checkpoint of training.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +16,7 @@ namespace tenon::migrate {
 
 /// A model as its file holds it.
 struct ModelFile {
-  std::string format;  // "onnx", "tenon-text", "checkpoint"
+  std::string format;  // "onnx", "tenon-text", "tenon-json", "bundle", "checkpoint"
   std::unique_ptr<Graph> graph;
   std::map<std::string, std::int64_t> opsets;
   std::string producer;
