@@ -188,10 +188,11 @@ Result<Answer> run_batch(const Options& options, Context& context) {
                                                   : usable_processors());
   Answer answer;
   std::string line;
-  while (std::getline(list, line)) {
-    TENON_TRY(check_interrupt());
+  while (!interrupted() && std::getline(list, line)) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     auto result = run_case(line, context, pool);
+    // The lines so far are whole; the case that was cut short gets none.
+    if (interrupted() && !result.ok()) return answer;
     Json j;
     if (result.ok())
       j = std::move(*result);

@@ -15,7 +15,7 @@ class Interrupt(unittest.TestCase):
             cases = pathlib.Path(folder) / "cases.jsonl"
             case = json.dumps({"model": f"{folder}/no-such-model", "inputs": {}, "output_dir": folder})
             cases.write_text(f"{case}\n" * 300_000)
-            running = subprocess.Popen([program.TENON, "run", "--batch", cases], text=True,
+            running = subprocess.Popen([program.TENON, "run", "--batch", cases, "--json"], text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
             first = running.stdout.readline()
             running.send_signal(signal.SIGINT)
@@ -29,7 +29,7 @@ class Interrupt(unittest.TestCase):
             lines = (first + rest).splitlines()
             self.assertLess(len(lines), 300_000)
             for line in lines:
-                json.loads(line)  # every line is whole
+                self.assertIn("ok", json.loads(line))  # every line is whole, and the answer to a case
             self.assertIn("interrupted", said)
 
 
