@@ -84,10 +84,15 @@ Result<Expected> expected_of(const Options& options, const migrate::Session& s,
   return Expected{layers.engine, std::move(layers.values)};
 }
 
+std::string_view verdict_of(const migrate::Comparison& c) {
+  if (c.equal()) return "equal";
+  return c.outputs_equal() ? "not equal: the outputs are, values on the way are not" : "not equal";
+}
+
 std::string text_of(const migrate::Comparison& c) {
-  std::string text = fmt::format("{} against {}: {} (rtol {}, atol {}; {} values compared)\n",
-                                 c.left, c.right, c.equal() ? "equal" : "not equal",
-                                 c.tolerance.rtol, c.tolerance.atol, c.layers.size());
+  std::string text =
+      fmt::format("{} against {}: {} (rtol {}, atol {}; {} values compared)\n", c.left, c.right,
+                  verdict_of(c), c.tolerance.rtol, c.tolerance.atol, c.layers.size());
   for (const auto& d : c.outputs)
     text += fmt::format("output  {:<30} {} of {} differ, largest {:.3e}, relative {:.3e}{}\n",
                         d.name, d.different, d.count, d.max_absolute, d.max_relative,

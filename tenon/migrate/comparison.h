@@ -32,7 +32,10 @@ struct Comparison {
   std::vector<LayerDistance> layers;  // of values that both name, in execution order
   std::vector<LayerDistance> outputs;
   Tolerance tolerance;
+  /// Whether outputs and layers are; a wrong layer under equal outputs is a difference, too.
   bool equal() const;
+  bool outputs_equal() const;
+  bool layers_equal() const;
   /// The first node whose result is off while its operands were not; nullptr when all agree.
   const LayerDistance* first_bad() const;
   const LayerDistance* worst() const;
