@@ -161,7 +161,8 @@ session.run(None, {i.name: numpy.load(f"{sys.argv[1]}/{i.name}.npy") for i in se
 def peer_failure(folder, seconds):
     """What ONNX Runtime says against the model by itself; empty when it runs it."""
     done = subprocess.run([sys.executable, "-c", PEER, str(folder)], capture_output=True, text=True, timeout=seconds)
-    return "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no message"])[-1][:300]
+    message = (done.stderr.strip().splitlines() or ["no message"])[-1].replace(f"{folder}/", "")
+    return "" if done.returncode == 0 else message.split("[ONNXRuntimeError]")[-1].lstrip(" :")[:300]
 
 
 def verify(tenon, folder, seconds):

@@ -1,5 +1,6 @@
 """docs/breadth.md from the results of scripts/breadth.py."""
 import collections
+import re
 
 HEAD = """# Breadth: architectures from PyTorch
 
@@ -29,7 +30,9 @@ def summary(results):
 
 
 def text(value):
-    return str(value).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    """For a cell: one line, without folders of the machine that measured and without colours."""
+    value = re.sub(r"\x1b?\[[0-9;]*m", "", re.sub(r"(?:/[\w.+-]+)+/(?=[\w.+-]+\.onnx)", "", str(value)))
+    return value.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
 
 def reason(result):

@@ -40,7 +40,7 @@ DECODERS = [
     ("opt", "OPT", dict(word_embed_proj_dim=32)), ("bloom", "Bloom", {}), ("codegen", "CodeGen", dict(rotary_dim=4)), ("llama", "Llama", {}), ("mistral", "Mistral", {}),
     ("mixtral", "Mixtral", {}), ("qwen2", "Qwen2", {}), ("qwen3", "Qwen3", {}), ("qwen2_moe", "Qwen2Moe", dict(shared_expert_intermediate_size=32)), ("qwen3_moe", "Qwen3Moe", {}),
     ("gemma", "Gemma", {}), ("gemma2", "Gemma2", dict(query_pre_attn_scalar=8)), ("gemma3", "Gemma3Text", dict(query_pre_attn_scalar=8)), ("phi", "Phi", {}),
-    ("phi3", "Phi3", {}), ("falcon", "Falcon", {}), ("mpt", "Mpt", dict(max_seq_len=64)), ("stablelm", "StableLm", {}), ("starcoder2", "Starcoder2", {}),
+    ("phi3", "Phi3", {}), ("falcon", "Falcon", dict(head_dim=...)), ("mpt", "Mpt", dict(max_seq_len=64)), ("stablelm", "StableLm", {}), ("starcoder2", "Starcoder2", {}),
     ("olmo", "Olmo", {}), ("olmo2", "Olmo2", {}), ("cohere", "Cohere", {}), ("granite", "Granite", {}), ("glm", "Glm", {}), ("glm4", "Glm4", {}), ("nemotron", "Nemotron", {}),
     ("persimmon", "Persimmon", {}), ("xglm", "XGLM", dict(attention_heads=4)), ("ctrl", "CTRL", {}), ("openai_gpt", "OpenAIGPT", {}), ("biogpt", "BioGpt", {}),
     ("mamba", "Mamba", dict(intermediate_size=64, time_step_rank=4)), ("mamba2", "Mamba2", dict(num_heads=8, head_dim=8, n_groups=2, chunk_size=8, state_size=8)),
@@ -75,12 +75,12 @@ WAVES = [(name, prefix, {**SOUND, **more}) for name, prefix, more in [
 # Pictures: side, prefix, more.
 PICTURES = [
     ("hf_deit", "DeiT", 32, {}), ("dinov2", "Dinov2", 32, {}), ("dinov2_with_registers", "Dinov2WithRegisters", 32, {}), ("dinov3", "DINOv3ViT", 32, {}),
-    ("cvt", "Cvt", 64, dict(embed_dim=[16, 32, 32], num_heads=[1, 2, 2], depth=[1, 1, 1])), ("segformer", "Segformer", 64, dict(depths=[1, 1, 1, 1], hidden_sizes=[16, 16, 32, 32], decoder_hidden_size=32)),
-    ("poolformer", "PoolFormer", 64, dict(depths=[1, 1, 1, 1], hidden_sizes=[16, 16, 32, 32])), ("pvt", "Pvt", 64, dict(image_size=64, depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 32, 32], patch_sizes=[4, 2, 2, 2])),
-    ("glpn", "GLPN", 64, dict(depths=[1, 1, 1, 1], hidden_sizes=[16, 16, 32, 32])), ("yolos", "Yolos", 32, dict(image_size=[32, 32], num_detection_tokens=8)),
-    ("bit", "Bit", 64, dict(embedding_size=16, **WIDE)), ("mobilenet_v1", "MobileNetV1", 64, dict(depth_multiplier=0.25)), ("swin2sr", "Swin2SR", 32, dict(image_size=32, patch_size=1, embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4)),
+    ("cvt", "Cvt", 64, dict(embed_dim=[16, 32, 32], num_heads=[1, 2, 2], depth=[1, 2, 3])), ("segformer", "Segformer", 64, dict(num_attention_heads=[1, 2, 2, 2], depths=[1, 1, 1, 1], hidden_sizes=[16, 16, 32, 32], decoder_hidden_size=32)),
+    ("poolformer", "PoolFormer", 64, dict(depths=[1, 1, 1, 1], hidden_sizes=[16, 16, 32, 32])), ("pvt", "Pvt", 64, dict(num_attention_heads=[1, 2, 2, 2], image_size=64, depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 32, 32], patch_sizes=[4, 2, 2, 2])),
+    ("glpn", "GLPN", 64, dict(num_attention_heads=[1, 2, 2, 2], depths=[1, 1, 1, 1], hidden_sizes=[16, 16, 32, 32])), ("yolos", "Yolos", 32, dict(image_size=[32, 32], num_detection_tokens=8)),
+    ("bit", "Bit", 64, dict(embedding_size=16, num_groups=8, **WIDE)), ("mobilenet_v1", "MobileNetV1", 64, dict(depth_multiplier=0.25)), ("swin2sr", "Swin2SR", 32, dict(image_size=32, patch_size=1, num_attention_heads=..., num_layers=..., embed_dim=16, depths=[1, 1], num_heads=[2, 2], window_size=4)),
     ("vit_msn", "ViTMSN", 32, {}), ("ijepa", "IJepa", 32, {}), ("data2vec_vision", "Data2VecVision", 32, {}), ("textnet", "TextNet", 64, {}), ("pixio", "Pixio", 32, {}),
-    ("vitdet", "VitDet", 64, dict(image_size=64)), ("dinat_like_hiera", "Hiera", 64, dict(image_size=[64, 64], depths=[1, 1, 1, 1], embed_dim=16, num_heads=[1, 2, 4, 8])),
+    ("vitdet", "VitDet", 64, dict(image_size=64)),
     ("superpoint", "SuperPoint", 64, dict(encoder_hidden_sizes=[16, 16, 16, 16], decoder_hidden_size=32)), ("pp_lcnet", "PPLCNet", 64, {}), ("hf_hgnet_v2", "HGNetV2", 64, {}),
 ]
 
@@ -92,7 +92,7 @@ def config_of(cls, more):
     arguments = {key: value for key, value in SMALL.items() if hasattr(defaults, key) and more.get(key) is not ...}
     for part, part_class in (getattr(cls, "sub_configs", None) or {}).items():
         own = getattr(defaults, part, None)
-        if own is not None and hasattr(own, "to_dict"):
+        if own is not None and hasattr(own, "to_dict") and isinstance(more.get(part, {}), dict):
             arguments[part] = config_of(type(own), more.get(part, {})).to_dict()
     arguments.update({key: value for key, value in more.items() if not (key in arguments and isinstance(value, dict))})
     return cls(**{key: value for key, value in arguments.items() if value is not ...})
