@@ -56,7 +56,7 @@ namespace tenon {
   /* bytes moved a parameter in the optimizer step, relative to reading and writing its state */  \
   X(optimizer_passes, 1.87, 0.4, 20)                                                              \
   /* what a step costs whatever its size: data, logging, clipping, seconds */                     \
-  X(step_seconds, 0.008, 1.0, 10)                                                                 \
+  X(step_seconds, 0.008, 0.5, 10)                                                                 \
   /* bytes moved a logit in the loss, forward and backward */                                     \
   X(loss_bytes, 24, 0.3, 200)                                                                     \
   /* growth of compute time with each doubling of nodes: stragglers and jitter */                 \

@@ -75,10 +75,10 @@ TEST(Accuracy, RankingOfPlans) {
   EXPECT_GE(groups[1].quality.kendall_tau, 0.70);  // its rows scatter by more than they differ
 }
 
-TEST(Accuracy, ExpertLayersAreWithinTwelvePercent) {
+TEST(Accuracy, ExpertLayersAreWithinFifteenPercent) {
   const auto rows = *compare_experts();
   EXPECT_EQ(rows.size(), 14u);
-  for (const auto& row : rows) EXPECT_NEAR(row.predicted / row.measured, 1, 0.12) << row.what;
+  for (const auto& row : rows) EXPECT_NEAR(row.predicted / row.measured, 1, 0.15) << row.what;
 }
 
 TEST(Accuracy, TablesThatNoFitHasSeenAreWithinTenPercentOnAverage) {

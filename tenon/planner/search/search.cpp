@@ -14,8 +14,8 @@
 namespace tenon::planner {
 namespace {
 
-constexpr std::uint64_t more_turns = 4;  // of the genetic algorithm, after the first
-constexpr std::size_t num_leaders = 10;  // plans that are refined
+constexpr std::uint64_t most_turns = 16;  // of the genetic algorithm, after the first
+constexpr std::size_t num_leaders = 10;   // plans that are refined
 
 // A stored plan, made to fit this problem where its degrees allow.
 Plan adapted(Plan plan, const SearchSpace& space, std::int64_t num_devices) {
@@ -86,8 +86,15 @@ class Search {
     }
     const bool several = request_.objective == Objective::pareto || !evaluator_.homogeneous();
     if (!several || request_.method == SearchMethod::hierarchical) return;
-    for (std::uint64_t turn = 1; turn <= more_turns && !evaluator_.stopped(); ++turn)
+    // Turns that bring nothing end it; on its own the genetic algorithm is more patient.
+    const int patience = request_.method == SearchMethod::evolutionary ? 4 : 2;
+    int idle = 0;
+    for (std::uint64_t turn = 1; turn <= most_turns && idle < patience; ++turn) {
+      if (evaluator_.stopped()) return;
+      const double before = evaluator_.best_value();
       evolve(cells, turn);
+      idle = evaluator_.best_value() < before ? 0 : idle + 1;
+    }
   }
 
   // From each division of the devices only its best schedule, so that the starts differ. Where
