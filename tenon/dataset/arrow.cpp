@@ -1,7 +1,5 @@
 // Flat Arrow columns from the IPC format, file or stream, by the format's own description
 // (Arrow Columnar Format 1.5).
-#include <zstd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "tenon/base/file.h"
 #include "tenon/dataset/arrow_message_internal.h"
 #include "tenon/dataset/table.h"
+#include "tenon/dataset/zstd_internal.h"
 
 namespace tenon::dataset {
 namespace fs = std::filesystem;
@@ -138,11 +137,7 @@ class Body {
     b = b.subspan(8);
     if (size == -1) return b;  // stored as it is
     if (size < 0 || size > kMaxBuffer) return invalid("arrow: a buffer of {} bytes", size);
-    storage.resize(static_cast<std::size_t>(size));
-    const std::size_t n = ZSTD_decompress(storage.data(), storage.size(), b.data(), b.size());
-    if (ZSTD_isError(n)) return invalid("arrow: corrupt buffer: {}", ZSTD_getErrorName(n));
-    if (n != storage.size())
-      return invalid("arrow: a buffer of {} bytes unpacks to {}", storage.size(), n);
+    storage = TENON_TRY(unpack_zstd(b, static_cast<std::size_t>(size)));
     return std::as_bytes(std::span(storage));
   }
   Flat batch_;

@@ -1,6 +1,4 @@
 // Flat Parquet columns, by the format's own description (parquet-format 2.10).
-#include <zstd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,6 +10,7 @@
 #include "tenon/dataset/parquet_thrift_internal.h"
 #include "tenon/dataset/snappy_internal.h"
 #include "tenon/dataset/table.h"
+#include "tenon/dataset/zstd_internal.h"
 
 namespace tenon::dataset {
 namespace fs = std::filesystem;
@@ -77,13 +76,7 @@ Result<std::string> unpacked(Bytes page, std::int64_t codec, std::int64_t size) 
     case 0: out.assign(reinterpret_cast<const char*>(page.data()), page.size()); break;
     case 1: out = TENON_TRY(unpack_snappy(page, bytes)); break;
     case 2: out = TENON_TRY(inflate_bytes(page, 31, bytes)); break;
-    case 6: {
-      out.resize(bytes);
-      const std::size_t n = ZSTD_decompress(out.data(), bytes, page.data(), page.size());
-      if (ZSTD_isError(n)) return invalid("parquet: corrupt page: {}", ZSTD_getErrorName(n));
-      out.resize(n);
-      break;
-    }
+    case 6: out = TENON_TRY(unpack_zstd(page, bytes)); break;
     default: return unsupported("parquet: compression codec {}", codec);
   }
   if (out.size() != bytes)

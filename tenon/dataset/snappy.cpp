@@ -19,7 +19,8 @@ Result<std::string> unpack_snappy(std::span<const std::byte> in, std::size_t siz
     if (shift > 28 || !take(1, b)) return broken();
     stated |= (b & 127) << shift;
   }
-  if (stated != size) return broken();
+  // A copy of 64 bytes takes at least 3: what cannot come out of so few bytes is not reserved.
+  if (stated != size || size / 64 > in.size()) return broken();
   std::string out;
   out.reserve(size);
   while (at < in.size()) {
