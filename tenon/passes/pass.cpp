@@ -62,7 +62,7 @@ Result<std::vector<PassRecord>> run_passes(Graph& graph, const std::vector<std::
 
 std::vector<std::string_view> inference_pipeline() {
   return {
-      "dead_code", "fold_constants", "simplify", "common_subexpressions", "fuse_attention",
+      "dead_code", "fold_constants", "simplify", "common_subexpressions", "widen", "fuse_attention",
       "recognise_activations", "legalize", "fold_constants", "simplify", "common_subexpressions",
       // where data lies: constants move into weights, then transposes outwards until they cancel
       "fold_affine", "channels_last", "sink_transposes", "simplify", "fold_constants",
