@@ -47,6 +47,8 @@ endforeach()
 file(GLOB room_crossing_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*/*_test.cpp)
 list(FILTER room_crossing_tests EXCLUDE REGEX "/tests/ops/")
 add_executable(tenon_tests ${room_crossing_tests} ${PROJECT_SOURCE_DIR}/tests/ops/facets.cpp)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/engine/interpreted_operators_test.cpp
+  PROPERTIES COMPILE_DEFINITIONS TENON_DOCS="${PROJECT_SOURCE_DIR}/docs")
 target_link_libraries(tenon_tests PRIVATE tenon_engine tenon_autograd GTest::gtest_main)
 gtest_discover_tests(tenon_tests TEST_PREFIX tests. DISCOVERY_MODE PRE_TEST PROPERTIES LABELS unit TIMEOUT 120)
 add_test(NAME headers COMMAND ${TENON_PYTHON} ${PROJECT_SOURCE_DIR}/scripts/check_headers.py)

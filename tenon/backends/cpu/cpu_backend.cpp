@@ -40,8 +40,21 @@ constexpr auto kMakers = std::to_array<Maker>({
     {takes_scatter_adjoint, make_scatter_adjoint},
     {takes_pooling, make_pooling},
     {takes_channels_last_pooling, make_channels_last_pooling},
+    {takes_integer_matmul, make_integer_matmul},
+    {takes_integer_convolution, make_integer_convolution},
+    {takes_picking, make_picking},
+    {takes_search, make_search},
+    {takes_filling, make_filling},
     {takes_resize, make_resize},
 });
+
+// Why no maker knows an operator at all.
+std::string reason_without_maker(const Operator& op) {
+  if (op.has(Trait::sequence)) return "sequences and optionals are kept by the interpreter";
+  if (op.has(Trait::text)) return "text is worked on by the interpreter";
+  if (op.has(Trait::data_dependent)) return "how many results there are depends on the data";
+  return fmt::format("{} has no native kernel", op.name);
+}
 
 class CpuBackend : public HostMemoryBackend {
  public:
@@ -53,8 +66,7 @@ class CpuBackend : public HostMemoryBackend {
       if (v) return {};
       if (!v.reason.empty()) reason = v.reason;  // a maker of this operator says why not this call
     }
-    return Verdict::no(reason.empty() ? fmt::format("{} has no native kernel", node.op().name)
-                                      : reason);
+    return Verdict::no(reason.empty() ? reason_without_maker(node.op()) : reason);
   }
   bool prefers_channels_last(const Node& node) const override {
     const bool is_convolution = node.op().name == "conv" && takes_convolution(node);

@@ -57,6 +57,24 @@ Result<KernelPtr> make_channels_last_pooling(const Node& node);
 Verdict takes_resize(const Node& node);
 Result<KernelPtr> make_resize(const Node& node);
 
+/// gather_elements, gather_nd, scatter_elements, scatter_nd, gather_adjoint and slice_adjoint.
+Verdict takes_picking(const Node& node);
+Result<KernelPtr> make_picking(const Node& node);
+
+/// argmax, argmin, top_k, cumsum and cumprod.
+Verdict takes_search(const Node& node);
+Result<KernelPtr> make_search(const Node& node);
+
+/// range, size and random numbers.
+Verdict takes_filling(const Node& node);
+Result<KernelPtr> make_filling(const Node& node);
+
+/// matmul_integer and conv_integer through oneDNN.
+Verdict takes_integer_matmul(const Node& node);
+Result<KernelPtr> make_integer_matmul(const Node& node);
+Verdict takes_integer_convolution(const Node& node);
+Result<KernelPtr> make_integer_convolution(const Node& node);
+
 /// Whether a value's element type is one that kernels hold as numbers.
 bool is_number(const Value* v);
 /// Memory of this thread that grows and stays: scratch of kernels whose need depends on threads.
