@@ -17,14 +17,6 @@ void count_operators(const Graph& graph, std::map<std::string, int>& counts) {
   }
 }
 
-std::vector<std::string> fusions_of(const Graph& graph) {
-  int groups = 0, inside = 0;
-  for (const Node* n : graph.nodes())
-    if (n->op().name == "fused") ++groups, inside += n->regions()[0]->num_nodes();
-  if (groups == 0) return {};
-  return {fmt::format("{} elementwise groups hold {} operators", groups, inside)};
-}
-
 NamedTensors named(const Graph& graph, const Datums& inputs) {
   NamedTensors out;
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -104,12 +96,14 @@ Result<Migration> migrate_model(const std::filesystem::path& model,
   Session session = TENON_TRY(open_session(model, open));
   m.compile = session.compile;
   m.notes = session.notes;
-  m.fusions = fusions_of(session.executable->graph());
+  m.fusions = fusions_of(session.executable->graph(), m.compile);
   const Datums inputs =
       TENON_TRY(invent_inputs(session.executable->graph(), options.shapes, options.seed));
   ThreadPool pool(options.threads);
   progress("running");
   m.latency = TENON_TRY(measure(*session.executable, inputs, pool, options.seconds, 2));
+  for (const Executable::Declined& d : session.executable->declined())
+    m.compile.fallbacks.push_back({d.node, d.op, d.reason});
   m.peak_memory_bytes = peak_resident_bytes();
   if (auto memory = session.executable->memory(inputs); memory.ok())
     m.memory = *memory;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tenon/migrate/comparison.h"
+#include "tenon/migrate/fusion_report.h"
 #include "tenon/migrate/peers.h"
 #include "tenon/migrate/session.h"
 
@@ -28,7 +29,7 @@ struct Migration {
   std::string model;
   engine::CompileReport compile;
   std::map<std::string, int> operators_before;
-  std::vector<std::string> fusions;  // "12 elementwise groups, 41 operators"
+  std::vector<Fusion> fusions;
   std::optional<Comparison> accuracy;
   std::string accuracy_missing;  // why there is no comparison
   Measurement latency;

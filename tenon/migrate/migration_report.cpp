@@ -1,4 +1,6 @@
 // The report of a migration: JSON, terminal and page.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "tenon/base/html.h"
@@ -31,20 +33,60 @@ std::string accuracy_line(const Migration& m) {
   return text;
 }
 
+// Groups in one line; what stayed apart by its reason, numbers left out, the most frequent first.
+std::string fusion_lines(const std::vector<Fusion>& fusions) {
+  std::size_t groups = 0, inside = 0;
+  std::map<std::string, int> reasons;
+  for (const Fusion& f : fusions)
+    if (f.done)
+      ++groups, inside += f.operators.size();
+    else
+      ++reasons[f.reason.substr(
+          f.reason.find(": ") == std::string::npos ? 0 : f.reason.find(": ") + 2)];
+  std::string out;
+  if (groups > 0) out += fmt::format("fused        {} groups hold {} operators\n", groups, inside);
+  std::vector<std::pair<int, std::string>> order;
+  for (const auto& [reason, count] : reasons) order.emplace_back(-count, reason);
+  std::sort(order.begin(), order.end());
+  for (const auto& [count, reason] : order)
+    out += fmt::format("not fused    {:4} x {}\n", -count, reason);
+  return out;
+}
+
+void fusion_tables(HtmlPage& page, const std::vector<Fusion>& fusions) {
+  std::vector<std::vector<std::string>> done, apart;
+  for (const Fusion& f : fusions)
+    if (f.done)
+      done.push_back({f.node, fmt::format("{}", fmt::join(f.operators, ", ")), f.kernel});
+    else
+      apart.push_back({f.node, f.reader, f.reason});
+  page.heading("Fusions").details(fmt::format("{} groups", done.size()), [&](HtmlPage& p) {
+    p.table({"node", "operators", "kernel"}, done);
+  });
+  page.details(fmt::format("{} pairs stayed apart", apart.size()),
+               [&](HtmlPage& p) { p.table({"node", "read by", "reason"}, apart); });
+}
+
 }  // namespace
 
 Json Migration::json() const {
-  Json j = {{"schema", "tenon.migrate/1"},
-            {"model", std::filesystem::path(model).filename().string()},
-            {"bundle", bundle.string()},
-            {"seconds", seconds},
-            {"operators", operators_before},
-            {"fusions", fusions},
-            {"notes", notes}};
+  Json j = {
+      {"schema", "tenon.migrate/1"},   {"model", std::filesystem::path(model).filename().string()},
+      {"bundle", bundle.string()},     {"seconds", seconds},
+      {"operators", operators_before}, {"notes", notes}};
   j["nodes"] = {{"before", compile.num_nodes_before}, {"after", compile.num_nodes_after}};
   j["passes"] = Json::array();
   for (const auto& p : compile.passes)
     j["passes"].push_back({{"name", p.name}, {"rewrites", p.rewrites}, {"seconds", p.seconds}});
+  j["fusions"] = Json::array();
+  for (const Fusion& f : fusions)
+    j["fusions"].push_back(
+        f.done
+            ? Json{{"done", true},
+                   {"node", f.node},
+                   {"kernel", f.kernel},
+                   {"operators", f.operators}}
+            : Json{{"done", false}, {"node", f.node}, {"reader", f.reader}, {"reason", f.reason}});
   j["mapping"] = Json::array();
   for (const auto& [node, kernel] : compile.mapping)
     j["mapping"].push_back({{"node", node}, {"kernel", kernel}});
@@ -75,7 +117,7 @@ std::string Migration::text() const {
   std::string out = fmt::format("model        {}\nbundle       {}\n", model, bundle.string());
   out += fmt::format("nodes        {} in the file, {} after the passes\n", compile.num_nodes_before,
                      compile.num_nodes_after);
-  for (const std::string& f : fusions) out += "fused        " + f + "\n";
+  out += fusion_lines(fusions);
   for (const auto& [kind, count] : kernels_by_kind(compile))
     out += fmt::format("mapped       {:4} x {}\n", count, kind);
   for (const auto& f : compile.fallbacks)
@@ -131,6 +173,7 @@ std::string Migration::html() const {
   page.heading("What runs what").details(fmt::format("{} nodes", mapped.size()), [&](HtmlPage& p) {
     p.table({"node", "kernel"}, mapped);
   });
+  fusion_tables(page, fusions);
   std::vector<std::vector<std::string>> left;
   for (const auto& f : compile.fallbacks) left.push_back({f.node, f.op, f.reason});
   page.heading("Left to the interpreter");

@@ -169,6 +169,23 @@ Result<MemoryUse> Executable::memory(const Datums& inputs) const {
   return TENON_TRY(plan_for(inputs, bindings))->memory();
 }
 
+void Executable::note_declined(const Node& node, const std::string& reason) const {
+  const std::lock_guard lock(mutex_);
+  declined_.insert({node.name().empty() ? std::string(node.op().name) : node.name(),
+                    std::string(node.op().name), reason});
+}
+
+std::vector<Executable::Declined> Executable::declined() const {
+  std::set<Declined> all;
+  {
+    const std::lock_guard lock(mutex_);
+    all = declined_;
+  }
+  for (const auto& [region, executable] : regions_)
+    for (Declined& d : executable->declined()) all.insert(std::move(d));
+  return {all.begin(), all.end()};
+}
+
 Result<Datums> Executable::run_region(const Graph& region, Datums inputs, ThreadPool& pool) const {
   auto it = regions_.find(&region);
   return it == regions_.end() ? ops::interpret(region, inputs) : it->second->run(inputs, pool);
@@ -199,8 +216,10 @@ Result<Datums> Executable::run_node(const CompiledNode& compiled, const Datums& 
   }
   if (!launch) {
     auto bound = compiled.kernel->bind(in, *outputs);
-    if (!bound.ok() && bound.error().code == Code::unsupported)
+    if (!bound.ok() && bound.error().code == Code::unsupported) {
+      note_declined(node, bound.error().message);
       return ops::interpret(node, inputs, runner);
+    }
     launch = TENON_TRY_AT(node.place(), std::move(bound));
     const std::lock_guard lock(mutex_);
     if (launches_.size() >= kMaxLaunches) launches_.clear();

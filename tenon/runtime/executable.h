@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,12 @@ class Executable {
   /// Seconds that one node took.
   using Timer = std::function<void(const Node& node, double seconds)>;
 
+  /// A node whose kernel declined the sizes of some run, so that the interpreter ran it.
+  struct Declined {
+    std::string node, op, reason;
+    friend auto operator<=>(const Declined&, const Declined&) = default;
+  };
+
   /// Takes the graph. `kernels` has one entry for each node of the graph, regions not included;
   /// `regions` holds an executable for every region of control flow nodes.
   Executable(std::unique_ptr<Graph> graph, std::vector<CompiledNode> kernels,
@@ -80,6 +87,8 @@ class Executable {
   Result<Datums> run_region(const Graph& region, Datums inputs, ThreadPool& pool) const;
   /// Memory for inputs of these sizes, or unsupported when sizes depend on data.
   Result<MemoryUse> memory(const Datums& inputs) const;
+  /// What kernels have declined in the runs so far, regions included, each once.
+  std::vector<Declined> declined() const;
   /// Whether every size follows from input sizes, so that runs are planned.
   bool is_static() const { return is_static_; }
 
@@ -93,12 +102,15 @@ class Executable {
                                                   const Bindings& bindings) const;
   Status check_inputs(const Datums& inputs, Bindings& bindings) const;
 
+  void note_declined(const Node& node, const std::string& reason) const;
+
   std::unique_ptr<Graph> graph_;
   std::vector<CompiledNode> kernels_;
   std::map<const Graph*, std::unique_ptr<Executable>> regions_;
   std::vector<Donation> donations_;
   bool is_static_ = false;
-  mutable std::mutex mutex_;  // guards plans_
+  mutable std::mutex mutex_;  // guards what follows
+  mutable std::set<Declined> declined_;
   mutable std::map<std::vector<Dims>, std::shared_ptr<ExecutionPlan>> plans_;
   mutable std::map<std::pair<const Node*, std::vector<Dims>>, std::shared_ptr<const Launch>>
       launches_;  // of node-by-node runs

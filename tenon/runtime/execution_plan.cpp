@@ -274,13 +274,16 @@ namespace {
 Result<std::shared_ptr<const Launch>> launch_for(const CompiledNode& c,
                                                  const std::vector<Extent>& in,
                                                  const std::vector<Extent>& out, bool all_known,
-                                                 const RegionExecutor& regions) {
+                                                 const RegionExecutor& regions,
+                                                 std::string& declined) {
+  if (c.kernel && !all_known) declined = "a value that the kernel needs is known at run time only";
   if (c.kernel && all_known) {
     auto bound = c.kernel->bind(in, out);
     if (bound.ok()) return std::shared_ptr<const Launch>(std::move(*bound));
     if (bound.error().code != Code::unsupported)
       return std::move(bound).error().at(c.node->place());
-    TENON_LOG("runtime", 1, "{}: interpreted, for {}", c.node->place(), bound.error().message);
+    declined = bound.error().message;
+    TENON_LOG("runtime", 1, "{}: interpreted, for {}", c.node->place(), declined);
   }
   return std::shared_ptr<const Launch>(interpreted_launch(*c.node, in, out, regions));
 }
@@ -290,6 +293,7 @@ struct Binding {
   std::vector<Extent> in, out;
   bool all_known;
   std::optional<Result<std::shared_ptr<const Launch>>> launch;
+  std::string declined = {};  // why the kernel did not bind
 };
 
 // Binding compiles code and packs weights, so all processors help; the plan does not depend on who
@@ -298,7 +302,7 @@ void bind_all(std::vector<Binding>& bindings, const RegionExecutor& regions) {
   const auto bind = [&](int, std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       Binding& b = bindings[static_cast<std::size_t>(i)];
-      b.launch.emplace(launch_for(*b.node, b.in, b.out, b.all_known, regions));
+      b.launch.emplace(launch_for(*b.node, b.in, b.out, b.all_known, regions, b.declined));
     }
   };
   const auto count = static_cast<std::int64_t>(bindings.size());
@@ -329,6 +333,7 @@ Status ExecutionPlan::bind_kernels(const Executable& executable, Draft& draft) {
   }
   bind_all(bindings, regions);
   for (Binding& b : bindings) {
+    if (!b.declined.empty()) executable.note_declined(*b.node->node, b.declined);
     Step step{b.node->node, TENON_TRY(std::move(*b.launch)), {}, {}, 0};
     draft.workspaces.push_back(static_cast<std::int64_t>(step.launch->workspace_bytes()));
     steps_.push_back(std::move(step));
