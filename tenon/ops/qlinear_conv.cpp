@@ -30,10 +30,9 @@ Values decompose(B g, const Call& c) {
   const auto scale = [&](int i) {
     return channel_parameter(g, g.cast_to(c.value(i), DType::f32), ndim, 1);
   };
-  Value* x = centred(g, c.value(kX), channel_parameter(g, c.value(kXZero), ndim, 1));
-  Value* w = centred(g, c.value(kW), channel_parameter(g, c.value(kWZero), ndim, 0));
-  const Attrs attrs = copied_attrs(c, {"group"});
-  Value* sum = c.has(kBias) ? g.conv(x, w, c.value(kBias), attrs) : g.conv(x, w, attrs);
+  Value* sum = g.conv_integer(c.value(kX), c.value(kW), c.value(kXZero), c.value(kWZero),
+                              copied_attrs(c, {"group"}));
+  if (c.has(kBias)) sum = g.add(sum, channel_parameter(g, c.value(kBias), ndim, 1));
   Value* factor = g.div(g.mul(scale(kXScale), scale(kWScale)), scale(kYScale));
   return {to_quantized(g, g.mul(g.cast_to(sum, DType::f32), factor),
                        channel_parameter(g, c.value(kYZero), ndim, 1), c.in(kYZero).dtype())};

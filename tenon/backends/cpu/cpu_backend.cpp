@@ -45,6 +45,7 @@ constexpr auto kMakers = std::to_array<Maker>({
     {takes_picking, make_picking},
     {takes_search, make_search},
     {takes_filling, make_filling},
+    {takes_plain_product, make_plain_product},
     {takes_resize, make_resize},
 });
 

@@ -75,6 +75,10 @@ Result<KernelPtr> make_integer_matmul(const Node& node);
 Verdict takes_integer_convolution(const Node& node);
 Result<KernelPtr> make_integer_convolution(const Node& node);
 
+/// matmul and conv of wide integers and f64 by plain loops.
+Verdict takes_plain_product(const Node& node);
+Result<KernelPtr> make_plain_product(const Node& node);
+
 /// Whether a value's element type is one that kernels hold as numbers.
 bool is_number(const Value* v);
 /// Memory of this thread that grows and stays: scratch of kernels whose need depends on threads.
