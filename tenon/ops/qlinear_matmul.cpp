@@ -25,7 +25,11 @@ Result<Types> infer(const Call& c) {
 
 // y = saturate(round((a - za) (b - zb) * (sa * sb / sy)) + zy); the product is exact in i32
 Values decompose(B g, const Call& c) {
-  Value* product = g.matmul_integer(c.value(kA), c.value(kB), c.value(kAZero), c.value(kBZero));
+  const bool are_bytes = kByte.has(c.in(kA).dtype()) && kByte.has(c.in(kB).dtype());
+  Value* product =
+      are_bytes ? g.matmul_integer(c.value(kA), c.value(kB), c.value(kAZero), c.value(kBZero))
+                : g.matmul(centred(g, c.value(kA), row_parameter(g, c.value(kAZero))),
+                           centred(g, c.value(kB), c.value(kBZero)));
   const auto scale = [&](int i) { return g.cast_to(c.value(i), DType::f32); };
   Value* factor = g.div(g.mul(row_parameter(g, scale(kAScale)), scale(kBScale)),
                         row_parameter(g, scale(kYScale)));
