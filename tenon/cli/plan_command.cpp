@@ -15,6 +15,7 @@
 #include "tenon/cli/plan_inputs.h"
 #include "tenon/cli/plan_text.h"
 #include "tenon/planner/event_simulation.h"
+#include "tenon/planner/fixed_keys.h"
 #include "tenon/planner/report_page.h"
 #include "tenon/planner/search/evaluator.h"
 #include "tenon/planner/search/spares.h"
@@ -276,6 +277,25 @@ Result<SearchRequest> request_of(const SearchOptions& options, const Batch& batc
   return request;
 }
 
+/// Refuses fixed keys that cannot be, and takes a format that the devices have where none is fixed.
+Status settle_fixed_keys(const Workload& workload, const Cluster& cluster, SearchRequest& request,
+                         std::vector<std::string>& notes) {
+  std::vector<Error> errors;
+  for (const Problem& p :
+       fixed_key_problems(workload, cluster, request.fixed, request.global_batch)) {
+    errors.push_back(invalid("{}", p.message).at("--fix").with_help(p.help));
+  }
+  if (!errors.empty()) return all_of(std::move(errors));
+  const Precision usual = usual_precision(cluster);
+  for (const auto& [key, value] : request.fixed) {
+    if (key == "precision") return {};
+  }
+  if (usual == Precision::bf16) return {};
+  request.fixed.emplace_back("precision", std::string(name(usual)));
+  notes.push_back(fmt::format("precision {}: not all devices have bf16", name(usual)));
+  return {};
+}
+
 Result<Answer> run(const SearchOptions& options, Context& context) {
   if (options.model.empty() || options.cluster.empty()) {
     return context.wrong_usage(
@@ -294,6 +314,7 @@ Result<Answer> run(const SearchOptions& options, Context& context) {
   const Workload workload = graph ? TENON_TRY(load_workload(options.model)) : workload_of(*model);
   Batch batch = TENON_TRY(batch_of(options, workload, context));
   SearchRequest request = TENON_TRY(request_of(options, batch, context.options.seed));
+  TENON_TRY(settle_fixed_keys(workload, cluster, request, batch.notes));
   const std::string family = model ? std::string(name(model->kind)) : path.filename().string();
   if (!options.store.empty()) TENON_TRY(recall(options.store, family, request.start_from));
   SparedSearch found = TENON_TRY(search_with_spares(workload, cluster, calibrations, request));

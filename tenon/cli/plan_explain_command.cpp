@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -186,7 +187,9 @@ Result<Answer> run_whatif(const WhatIfOptions& options, Context& context) {
         "nothing is changed",
         "add --node-link, --cluster-link, --memory, --lose, --gain or --slow-rank");
   }
-  Pricer::Calibrations calibrations = {loaded.pricer.calibration()};
+  // Each device its own calibration, unless one was given for all.
+  Pricer::Calibrations calibrations;
+  if (!options.inputs.calibration.empty()) calibrations = {loaded.pricer.calibration()};
   Pricer after(loaded.pricer.workload(), cluster, calibrations);
   const Simulation before = planner::simulate(loaded.pricer, loaded.plan),
                    same = planner::simulate(after, loaded.plan);
@@ -210,16 +213,20 @@ Result<Answer> run_whatif(const WhatIfOptions& options, Context& context) {
     const Plan& best = found.report.best.plan;
     const Simulation replanned = planner::simulate(found.pricer, best);
     const double moving = replan_seconds(found.pricer, loaded.plan, best);
+    const double restart = std::min(moving, 60 * cluster.failures.restart_minutes);
     json["replanned"] = {
         {"plan", to_json(best)},
         {"prediction", replanned.prediction ? Json(to_json(*replanned.prediction)) : Json(nullptr)},
         {"spare_devices", found.spare},
         {"move_seconds", moving},
+        {"fetch_seconds", moving - restart},
+        {"restart_seconds", restart},
         {"search_seconds", found.report.seconds}};
     text += line_of("then, planned", best, replanned);
     if (found.spare > 0) text += fmt::format("{} devices are left over\n", found.spare);
-    text += fmt::format("going over to it takes about {} (fetching states, restart)\n",
-                        seconds_text(moving));
+    text +=
+        fmt::format("going over to it takes about {}: {} to fetch states, {} to restart\n",
+                    seconds_text(moving), seconds_text(moving - restart), seconds_text(restart));
   }
   return Answer{std::move(json), std::move(text)};
 }

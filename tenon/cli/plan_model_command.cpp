@@ -98,11 +98,13 @@ Result<Answer> run_largest(const LargestOptions& options, Context&) {
                  {"model", to_json(largest.next)},
                  {"why_not", largest.why_not}}}};
   const ModelSpec& m = largest.model.towers.empty() ? largest.model : largest.model.towers.back();
+  const std::string shape =
+      m.kind == ModelKind::dlrm
+          ? fmt::format("{} tables of {} rows", m.tables, m.table_rows)
+          : fmt::format("{} layers, hidden {}, {} heads", m.layers, m.hidden, m.heads);
   std::string text = fmt::format(
-      "The largest model of the family of {} that {} trains has {:.4g} B parameters: {} layers, "
-      "hidden {}, {} heads.\n\n{}\n",
-      family.name, cluster.name, largest.parameters / 1e9, m.layers, m.hidden, m.heads,
-      summary(plan));
+      "The largest model of the family of {} that {} trains has {:.4g} B parameters: {}.\n\n{}\n",
+      family.name, cluster.name, largest.parameters / 1e9, shape, summary(plan));
   text += text_of(prediction);
   text +=
       fmt::format("the next step, {:.4g} B: {}\n", largest.next_parameters / 1e9, largest.why_not);

@@ -69,6 +69,21 @@ class Plan(unittest.TestCase):
             self.assertEqual(done.returncode, code, (arguments, done.stderr))
             self.assertRegex(done.stderr, r"(?m)^error: ")
 
+    def test_fixed_keys_that_cannot_be_say_what_could(self):
+        for fixed, fragment in (("tensor_parallel=3", "32 heads"), ("pipeline_parallel=64", "multiply to 64"),
+                                ("precision=fp8", "no fp8"), ("micro_batch=7", "a batch of"),
+                                ("expert_parallel=2", "no experts"), ("context_parallel=3", "8192 tokens")):
+            cluster = "V100:16" if "fp8" in fixed else "H100-SXM:16"
+            done = program.run("plan", "--model", "llama3-8b", "--cluster", cluster, "--batch", 64, "--fix", fixed)
+            self.assertEqual(done.returncode, 3, fixed)
+            self.assertIn(fragment, done.stderr)
+            self.assertIn("help: ", done.stderr)
+
+    def test_devices_without_bf16_get_what_they_have(self):
+        _, answer = program.run_json("plan", "--model", "gpt2-xl", "--cluster", "V100:8", "--batch", 64)
+        self.assertEqual(answer["plan"]["precision"], "fp16")
+        self.assertTrue(any("bf16" in note for note in answer["notes"]))
+
     def test_explain_diff_and_whatif_read_a_written_plan(self):
         with tempfile.TemporaryDirectory() as folder:
             a, b = pathlib.Path(folder) / "a", pathlib.Path(folder) / "b"
@@ -93,6 +108,23 @@ class Plan(unittest.TestCase):
                                             "--slow-rank", 3, "--factor", 2)
             self.assertGreater(answer["relative_change"], 0.2)
             self.assertEqual(program.run("plan", "whatif", "--plan", a / "plan.json").returncode, 2)
+
+    def test_whatif_prices_each_device_as_before(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cluster = pathlib.Path(folder) / "mixed.toml"
+            cluster.write_text('[[node_group]]\ndevice = "H100-SXM"\ncount = 8\nnodes = 1\n'
+                               '[[node_group]]\ndevice = "A100-80G"\ncount = 8\nnodes = 1\n')
+            program.run_json("plan", "--model", "llama3-8b", "--cluster", cluster, "--batch", 128, "-o", folder)
+            code, answer = program.run_json("plan", "whatif", "--plan", pathlib.Path(folder) / "plan.json",
+                                            "--memory", 1000)
+            self.assertEqual(code, 0)
+            self.assertAlmostEqual(answer["same_plan"]["prediction"]["step_seconds"],
+                                   answer["before"]["prediction"]["step_seconds"], places=9)
+            replanned = answer["replanned"]
+            self.assertLessEqual(replanned["prediction"]["step_seconds"],
+                                 1.001 * answer["before"]["prediction"]["step_seconds"])
+            self.assertAlmostEqual(replanned["fetch_seconds"] + replanned["restart_seconds"],
+                                   replanned["move_seconds"])
 
     def test_an_awkward_number_of_devices_leaves_some_over(self):
         code, answer = program.run_json("plan", "--model", "llama3-8b", "--cluster", "H100-SXM:104",

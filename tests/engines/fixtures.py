@@ -23,6 +23,18 @@ CASES = [
     ("deepseek-v3", "H100-SXM:1024", 4096, ["pipeline_parallel=16"]),
     ("llama3-8b", "H100-SXM:16", 128, ["offload=optimizer", "zero_stage=1"]),
     ("llama3-8b", "H100-SXM:16", 128, ["precision=fp16"]),
+    ("llama3-405b", "H100-SXM:1024", 1024, ["precision=fp8"]),
+    ("llama3-8b", "H100-SXM:16", 128, ["optimizer=adam_8bit", "zero_stage=0"]),
+    ("llama3-8b", "H100-SXM:16", 128, ["optimizer=muon", "zero_stage=2"]),
+    ("llama3-8b", "H100-SXM:16", 128, ["zero_stage=3", "zero_group=8", "context_parallel=1", "tensor_parallel=1",
+                                       "pipeline_parallel=1"]),
+    ("llama3-8b", "H100-SXM:16", 128, ["optimizer=sgd", "gradient_compression=bf16", "context_parallel=2",
+                                       "context_method=all_to_all", "pipeline_parallel=1"]),
+    ("llama3-70b", "H100-SXM:64", 256, ["offload=both", "recompute=full", "pipeline_parallel=4", "schedule=1f1b"]),
+    ("llama3-70b", "H100-SXM:64", 256, ["zero_stage=2", "tensor_parallel=8", "pipeline_parallel=2", "schedule=1f1b"]),
+    ("llama3-70b", "H100-SXM:96", 288, ["pipeline_parallel=3", "schedule=1f1b", "recompute=full", "recompute_layers=5"]),
+    ("mixtral-8x7b", "H100-SXM:64", 512, ["expert_parallel=4", "tensor_parallel=2", "sequence_parallel=true"]),
+    ("gpt2-xl", "V100:8", 64, []),
 ]
 
 

@@ -29,6 +29,7 @@ constexpr ChoiceRow kChoices[] = {
     {"sequence_parallel", "true", ""},
     {"precision", "bf16", "training.mixed_precision_param=bfloat16"},
     {"precision", "bf16", ""},
+    {"precision", "fp8", "training.mixed_precision_param=bfloat16"},  // read by the registration
     {"precision", "fp32", "training.mixed_precision_param=float32"},
     {"recompute", "selective", "activation_checkpoint:selective"},
     {"recompute", "selective", "activation_checkpoint.mode=selective"},
@@ -58,8 +59,6 @@ constexpr NearestRow kNearest[] = {
     {"precision", "tf32", "fp32", "TF32 is a setting of the library, not of the configuration"},
     {"precision", "fp16", "bf16", "mixed precision is bfloat16 here"},
     {"precision", "int8", "bf16", "there is no int8 training"},
-    {"precision", "fp8", "bf16",
-     "fp8 layers are a converter in the model's registration (Float8LinearConverter)"},
     {"optimizer", "adam_8bit", "adam", "the optimizers are Adam and AdamW"},
     {"optimizer", "adafactor", "adam", "the optimizers are Adam and AdamW"},
     {"optimizer", "momentum", "adam", "the optimizers are Adam and AdamW"},
@@ -74,33 +73,35 @@ constexpr NearestRow kNearest[] = {
     {"context_method", "all_to_all", "ring", "keys and values go round a ring"},
 };
 
-/// A registered configuration whose model has these sizes.
+/// A registered configuration whose model has these sizes; `fp8`: its layers compute in float8.
 struct Registered {
-  std::string_view module, config;
-  int layers, hidden, experts;
+  std::string_view module, config, preset;
+  int layers, hidden, experts, vocab;
+  bool fp8;
 };
-constexpr Registered kRegistered[] = {{"llama3", "llama3_8b", 32, 4096, 0},
-                                      {"llama3", "llama3_70b", 80, 8192, 0},
-                                      {"llama3", "llama3_405b", 126, 16384, 0},
-                                      {"deepseek_v3", "deepseek_v3_16b", 27, 2048, 64},
-                                      {"deepseek_v3", "deepseek_v3_671b", 61, 7168, 256},
-                                      {"qwen3", "qwen3_0_6b", 28, 1024, 0},
-                                      {"qwen3", "qwen3_1_7b", 28, 2048, 0},
-                                      {"qwen3", "qwen3_14b", 40, 5120, 0},
-                                      {"qwen3", "qwen3_32b", 64, 5120, 0},
-                                      {"qwen3", "qwen3_30b_a3b", 48, 2048, 128}};
+constexpr Registered kRegistered[] = {
+    {"llama3", "llama3_8b", "llama3-8b", 32, 4096, 0, 128256, false},
+    {"llama3", "llama3_70b", "llama3-70b", 80, 8192, 0, 128256, false},
+    {"llama3", "llama3_405b", "llama3-405b", 126, 16384, 0, 128256, true},
+    {"deepseek_v3", "deepseek_v3_16b", "deepseek-v2-lite", 27, 2048, 64, 102400, false},
+    {"deepseek_v3", "deepseek_v3_671b", "deepseek-v3", 61, 7168, 256, 129280, false},
+    {"deepseek_v3", "deepseek_v3_671b_float8", "deepseek-v3", 61, 7168, 256, 129280, true},
+    {"qwen3", "qwen3_0_6b", "", 28, 1024, 0, 151936, false},
+    {"qwen3", "qwen3_1_7b", "", 28, 2048, 0, 151936, false},
+    {"qwen3", "qwen3_14b", "", 40, 5120, 0, 151936, false},
+    {"qwen3", "qwen3_32b", "", 64, 5120, 0, 151936, false},
+    {"qwen3", "qwen3_30b_a3b", "", 48, 2048, 128, 151936, false}};
 
-bool is_llama3(const ModelSpec& m) { return m.vocab == 128256; }
-
-const Registered* registered(const std::optional<ModelSpec>& model) {
-  if (!model) return nullptr;
+/// The configuration of these sizes, one of the plan's precision where there is one.
+const Registered* registered(const std::optional<ModelSpec>& model, bool fp8) {
+  const Registered* found = nullptr;
   for (const Registered& r : kRegistered) {
-    const bool same_vocab = r.module != "llama3" || is_llama3(*model);
-    if (same_vocab && r.layers == model->layers && r.hidden == model->hidden &&
-        r.experts == model->experts && (r.module != "qwen3" || model->vocab == 151936))
-      return &r;
+    if (!model || r.layers != model->layers || r.hidden != model->hidden ||
+        r.experts != model->experts || r.vocab != model->vocab)
+      continue;
+    if (found == nullptr || r.fp8 == fp8) found = &r;
   }
-  return nullptr;
+  return found;
 }
 
 /// Replicas that hold whole copies and peers that share one.
@@ -135,6 +136,28 @@ Sharding sharding_of(const Plan& p) {
   if (p.zero_stage == 0) return {p.data_parallel, 1};
   const int shard = p.zero_group > 0 ? p.zero_group / p.context_parallel : p.data_parallel;
   return {p.data_parallel / shard, shard};
+}
+
+/// float8 is no argument: the model's registration has it or not.
+const Registered* settle_model(Export& e) {
+  Plan& p = e.plan;
+  const Registered* known = registered(e.model, p.precision == Precision::fp8);
+  if (known == nullptr) {
+    e.lose("model", fmt::format("no registered configuration has the sizes of {}: register one and "
+                                "name it with --module and --config",
+                                e.pricer.workload().name));
+  }
+  const bool fp8 = known != nullptr && known->fp8;
+  if (p.precision == Precision::fp8 && !fp8) {
+    e.lose("precision",
+           "fp8 layers are a converter in the model's registration "
+           "(Float8LinearConverter); written as bf16");
+    p.precision = Precision::bf16;
+  } else if (p.precision != Precision::fp8 && fp8) {
+    e.lose("precision", fmt::format("the registered {} computes in float8", known->config));
+    p.precision = Precision::fp8;
+  }
+  return known;
 }
 
 void settle(Export& e) {
@@ -294,12 +317,7 @@ Status write_torchtitan(Export& e) {
   lose_what_no_engine_has(e, true);
   settle(e);
   lose_placement(e, "torchtitan");
-  const Registered* known = registered(e.model);
-  if (known == nullptr) {
-    e.lose("model", fmt::format("no registered configuration has the sizes of {}: register one and "
-                                "name it with --module and --config",
-                                e.pricer.workload().name));
-  }
+  const Registered* known = settle_model(e);
   Settings s;
   write_counts(kCounts, e.plan, s);
   write_batch(e, known, s);
@@ -447,14 +465,9 @@ void read_model(Import& i) {
   for (const Registered& r : kRegistered) {
     const bool old_flavor = *module == r.module && r.config.ends_with(*config);
     if (r.module != *module || (r.config != *config && !old_flavor)) continue;
-    const std::string preset = r.config == "llama3_8b"          ? "llama3-8b"
-                               : r.config == "llama3_70b"       ? "llama3-70b"
-                               : r.config == "llama3_405b"      ? "llama3-405b"
-                               : r.config == "deepseek_v3_671b" ? "deepseek-v3"
-                               : r.config == "deepseek_v3_16b"  ? "deepseek-v2-lite"
-                                                                : "";
-    if (preset.empty()) break;
-    ModelSpec spec = model_named(preset).value();
+    if (r.fp8 && i.plan["precision"] == "bf16") i.plan["precision"] = "fp8";
+    if (r.preset.empty()) break;
+    ModelSpec spec = model_named(r.preset).value();
     const auto length = i.settings.take_count("training.seq_len", i.problems);
     if (length && *length > 0) spec.sequence = static_cast<int>(*length);
     i.out.model = std::move(spec);
