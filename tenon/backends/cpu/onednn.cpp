@@ -3,6 +3,7 @@
 
 #include "tenon/backends/cpu/cpu_backend.h"
 #include "tenon/backends/cpu/onednn_internal.h"
+#include "tenon/machine/host_cpu.h"
 
 namespace tenon::backends::cpu {
 
@@ -21,11 +22,22 @@ void work_alone() {
   (void)done;
 }
 
+// A masked machine (TENON_ISA) shows oneDNN no more than the rest of the program sees.
+dnnl::engine masked_engine() {
+  switch (host_isa()) {
+    case Isa::plain: dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41); break;
+    case Isa::avx2: dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2); break;
+    case Isa::avx512: dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16); break;
+    case Isa::amx: break;
+  }
+  return dnnl::engine(dnnl::engine::kind::cpu, 0);
+}
+
 }  // namespace
 
 const dnnl::engine& onednn_engine() {
   work_alone();
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  static const dnnl::engine engine = masked_engine();
   return engine;
 }
 
