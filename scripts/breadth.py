@@ -202,8 +202,9 @@ def examine(tenon, folder, exporter, seconds):
 
 
 def make_exports(make, folder, exporters, seconds):
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    for exporter in exporters:
+        shutil.rmtree(folder / exporter, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
     child = multiprocessing.get_context("fork").Process(target=export_all, args=(make, folder, exporters))
     child.start()
     child.join(seconds)
