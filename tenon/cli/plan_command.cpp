@@ -211,9 +211,9 @@ std::string headline(const Searched& s) {
     text += fmt::format("; {} kept on the host", name(plan.offload));
   return text + fmt::format(
                     ". A step is predicted to take {} (one standard deviation {:.0f} %), {:.4g} "
-                    "tokens a second at {:.1f} % MFU.",
+                    "{} a second at {:.1f} % MFU.",
                     seconds_text(p.step_seconds), 100 * p.uncertainty, p.tokens_per_second,
-                    100 * p.mfu);
+                    p.counts_tokens ? "tokens" : "samples", 100 * p.mfu);
 }
 
 std::string text_of_search(const Searched& s) {
