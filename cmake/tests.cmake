@@ -62,6 +62,7 @@ list(APPEND TENON_TEST_ENVIRONMENT "TENON_ONNX_SUITE=$<TARGET_FILE:tenon_onnx_su
 tenon_python_tests(onnx onnx slow)
 # The planner's experiments at full size (minutes).
 tenon_python_tests(planner_study planner_study slow)
+set_tests_properties(planner_study.study PROPERTIES TIMEOUT 1200)
 # Exported plans under the engines' own parsers (an environment of its own: scripts/setup.sh --engines).
 tenon_python_tests(engines engines slow)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).

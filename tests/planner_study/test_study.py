@@ -35,6 +35,7 @@ class Study(unittest.TestCase):
         self.assertGreaterEqual(results["pricing, 405B on 16,384 devices"]["per_second"], 100_000)
         events = results["event simulation of 16,384 ranks, unfolded"]
         self.assertLessEqual(events["seconds"], 10)
+        self.assertLessEqual(results["our schedule for 64 stages, 512 micro-batches"]["seconds"], 1)
         self.assertLessEqual(answer["peak_bytes"], 4e9)
 
     def test_tables_that_no_fit_has_seen(self):

@@ -1,5 +1,6 @@
 // How fast the planner answers at the sizes that matter.
 #include "tenon/planner/event_simulation.h"
+#include "tenon/planner/pipeline/auto_schedule.h"
 #include "tenon/planner/search/evaluator.h"
 #include "tenon/planner/search/search.h"
 #include "tenon/planner/search/study.h"
@@ -88,7 +89,8 @@ std::vector<SpeedResult> study_speed(const std::function<double()>& clock) {
           timed_search("plan for 8B on 104 devices", "llama3-8b", *uniform_cluster("H100-SXM", 104),
                        832, clock),
           timed_pricing(clock),
-          timed_events(clock)};
+          timed_events(clock),
+          timed_schedule(clock)};
 }
 
 }  // namespace tenon::planner
