@@ -226,10 +226,15 @@ class NativeObject::Linker {
     if (index >= symbols_.count || r.r_offset > size || size - r.r_offset < width)
       return invalid("native object: a relocation lies outside of its section");
     std::byte* where = base_ + l_.at[section] + r.r_offset;
-    const std::int64_t target = TENON_TRY(address(symbols_.first[index])) + r.r_addend;
-    const std::int64_t relative = target - reinterpret_cast<std::int64_t>(where);
+    // In unsigned arithmetic: an addend of a damaged file may be anything.
+    const std::uint64_t target =
+        static_cast<std::uint64_t>(TENON_TRY(address(symbols_.first[index]))) +
+        static_cast<std::uint64_t>(r.r_addend);
+    const auto relative =
+        static_cast<std::int64_t>(target - reinterpret_cast<std::uint64_t>(where));
     if (type == R_X86_64_64 || type == R_X86_64_PC64) {
-      std::memcpy(where, type == R_X86_64_64 ? &target : &relative, 8);
+      const auto stored = type == R_X86_64_64 ? target : static_cast<std::uint64_t>(relative);
+      std::memcpy(where, &stored, 8);
       return {};
     }
     if (type != R_X86_64_PC32 && type != R_X86_64_PLT32)

@@ -1,10 +1,11 @@
 // Bundles: a folder `model.tenon/` that holds a compiled model, whole and checked.
 //
-//   manifest.json       schema, versions, backend, instruction set, sizes and checksums of all
-//   files graph.txt           the graph after the passes, constants by key weights.safetensors
-//   mapped, never loaded whole kernels/*.o         native objects, by content; used where the
-//   instruction set fits recipe.toml         how pictures, sound or text become inputs (where the
-//   model has one) report.json, report.html
+//   manifest.json        schema, versions, backend, instruction set, size and checksum of each file
+//   graph.txt            the graph after the passes, constants by key
+//   weights.safetensors  mapped, never loaded whole
+//   kernels/*.o          native objects, by content; used where the instruction set fits
+//   recipe.toml          how pictures, sound or text become inputs (where the model has one)
+//   report.json, report.html
 #pragma once
 
 #include <filesystem>
@@ -23,9 +24,8 @@ struct BundleContent {
   const Executable* executable = nullptr;
   std::string backend;
   std::string precision = "fp32";
-  std::map<std::string, std::string>
-      files;    // further files by relative path: recipe, report, labels
-  Json source;  // where the model came from
+  std::map<std::string, std::string> files;  // further ones by relative path: recipe, report
+  Json source;                               // where the model came from
 };
 
 /// Writes a bundle in the place of `folder`, which appears whole or not at all.
@@ -42,8 +42,8 @@ struct Bundle {
 
 struct BundleOptions {
   std::string backend;  // empty: the bundle's own
-  bool recompile =
-      false;  // ignore the native code inside, for bundles from people one does not trust
+  /// Ignore the native code inside, for bundles from people one does not trust.
+  bool recompile = false;
 };
 
 bool is_bundle(const std::filesystem::path& folder);
