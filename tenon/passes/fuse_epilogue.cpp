@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tenon/passes/group_region.h"
-#include "tenon/passes/pass.h"
+#include "tenon/passes/updates.h"
 
 namespace tenon::passes {
 namespace {
@@ -46,6 +46,7 @@ bool extends(const Node& node, const Value* v) {
 Result<int> fuse_epilogue(Graph& graph, const PassContext& context) {
   if (!context.backend || graph.name() == "fused") return 0;
   int groups = 0;
+  const std::set<const Node*> updates = update_nodes(graph, context);
   // From the last to the first: of two products that meet in a sum the later one takes it, so that
   // the other has been computed by then without moving.
   for (Node* node = graph.last(); node;) {
@@ -53,7 +54,7 @@ Result<int> fuse_epilogue(Graph& graph, const PassContext& context) {
     if (is_anchor(*node, context)) {
       std::vector<Node*> nodes = {node};
       for (Node* next = only_reader(graph, node->output(0));
-           next && extends(*next, nodes.back()->output(0));
+           next && !updates.contains(next) && extends(*next, nodes.back()->output(0));
            next = only_reader(graph, next->output(0)))
         nodes.push_back(next);
       if (nodes.size() > 1) {

@@ -15,7 +15,7 @@
 #include "tenon/ops/reductions.h"
 #include "tenon/ops/registry.h"
 #include "tenon/passes/fused_group.h"
-#include "tenon/passes/pass.h"
+#include "tenon/passes/updates.h"
 
 namespace tenon::passes {
 namespace {
@@ -42,7 +42,8 @@ std::vector<int> folded_axes(const Node& n) {
 
 class Grouper {
  public:
-  explicit Grouper(Graph& graph) : graph_(graph) {
+  Grouper(Graph& graph, const PassContext& context)
+      : graph_(graph), updates_(update_nodes(graph, context)) {
     int at = 0;
     position_.assign(static_cast<std::size_t>(graph.num_node_ids()), 0);
     for (const Node* n : graph.nodes()) position_[static_cast<std::size_t>(n->id())] = at++;
@@ -117,6 +118,7 @@ class Grouper {
   // Whether the node can be part of a kernel over these rows.
   bool fits(const Node& n) const {
     if (n.outputs().size() != 1 || !is_number(n.output(0)) || !n.regions().empty()) return false;
+    if (updates_.contains(&n)) return false;
     if (std::vector<int> axes = folded_axes(n); !axes.empty())
       return axes == axes_ && n.input(0)->type().shape() == full_;
     if (!std::all_of(n.inputs().begin(), n.inputs().end(), is_number)) return false;
@@ -179,6 +181,7 @@ class Grouper {
     bool operator()(const Node* a, const Node* b) const { return a->id() < b->id(); }
   };
   Graph& graph_;
+  std::set<const Node*> updates_;
   std::vector<int> position_;
   std::set<const Value*> results_;
   std::vector<int> axes_;
@@ -188,7 +191,7 @@ class Grouper {
 
 // One group, if there is one; seeds that led to none are remembered in `failed`.
 bool fuse_one(Graph& graph, const PassContext& context, std::set<const Node*>& failed) {
-  Grouper grouper(graph);
+  Grouper grouper(graph, context);
   for (Node* seed : graph.nodes()) {
     if (failed.contains(seed) || folded_axes(*seed).empty()) continue;
     const std::vector<Node*> nodes = grouper.grow(seed);

@@ -15,6 +15,9 @@ struct PassContext {
   const Backend* backend = nullptr;
   std::int64_t max_folded_bytes =
       std::int64_t{64} << 20;  // larger results stay computed: constants must not explode
+  /// The graph whose inputs give memory up, and those of its outputs that take it.
+  const Graph* donor = nullptr;
+  std::vector<int> donated_outputs;
 };
 
 /// Rewrites a graph in place and returns the number of rewrites. Idempotent: a second run returns
