@@ -15,9 +15,12 @@ struct PassContext {
   const Backend* backend = nullptr;
   std::int64_t max_folded_bytes =
       std::int64_t{64} << 20;  // larger results stay computed: constants must not explode
-  /// The graph whose inputs give memory up, and those of its outputs that take it.
+  /// The graph whose inputs give memory up to outputs.
   const Graph* donor = nullptr;
-  std::vector<int> donated_outputs;
+  struct Gift {
+    int output = 0, input = 0;
+  };
+  std::vector<Gift> gifts;
 };
 
 /// Rewrites a graph in place and returns the number of rewrites. Idempotent: a second run returns
