@@ -7,6 +7,7 @@
 #include "tenon/backends/cpu/cpu_backend.h"
 #include "tenon/backends/null/null_backend.h"
 #include "tenon/backends/reference/reference_backend.h"
+#include "tenon/engine/late_kernel.h"
 
 namespace tenon::engine {
 namespace {
@@ -19,6 +20,8 @@ Result<std::unique_ptr<Executable>> assemble(std::unique_ptr<Graph> graph, const
     CompiledNode compiled{node, nullptr, {}};
     if (Verdict v = backend.supports(*node); v)
       compiled.kernel = TENON_TRY_AT(node->place(), backend.compile(*node));
+    else if (backend.name() == "cpu" && waits_for_sizes(*node))
+      compiled.kernel = late_kernel(*node, backend);
     else
       compiled.fallback_reason = v.reason;
     if (!compiled.kernel)

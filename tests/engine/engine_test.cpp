@@ -126,6 +126,33 @@ TEST(Passes, AreIdempotentAndKeepTheMeaning) {
   }
 }
 
+// What branches of different ranks leave without rank is compiled when a run tells its sizes.
+TEST(LateKernels, RunWhatHasNoRankBeforeTheRun) {
+  auto g = std::make_unique<Graph>();
+  Value* x = g->add_input("x", Type::unranked(DType::f32));
+  GraphBuilder builder(*g, ops::table());
+  ops::B b(builder);
+  Value* w = b.constant(ramp({1, 8, 4}));
+  Value* r = b.constant(ramp({1, 8, 2}));
+  const Values y = b.all_of("lstm", {b.relu(x), w, r}, {}, 3);
+  ASSERT_TRUE(builder.status().ok()) << builder.status().error().text();
+  g->add_output(y[0], "y");
+  engine::CompileReport report;
+  auto executable = engine::compile(g->clone(), **engine::backend_named("cpu"), {}, &report);
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  EXPECT_TRUE(report.fallbacks.empty());
+  ThreadPool pool(1);
+  for (const Dims& dims : {Dims{3, 2, 4}, Dims{1, 1, 4}}) {
+    const Datums inputs = {Datum(ramp(dims))};
+    auto got = (*executable)->run(inputs, pool), want = ops::interpret(*g, inputs);
+    ASSERT_TRUE(got.ok()) << got.error().text();
+    ASSERT_TRUE(want.ok()) << want.error().text();
+    for (std::int64_t k = 0; k < (*want)[0].tensor().count(); ++k)
+      ASSERT_NEAR(element((*got)[0].tensor(), k), element((*want)[0].tensor(), k), 1e-5);
+  }
+  EXPECT_TRUE((*executable)->declined().empty()) << (*executable)->declined()[0].reason;
+}
+
 TEST(Memory, IsPlannedNearTheLiveSet) {
   engine::CompileOptions options;
   options.disabled_passes = {"fuse_epilogue"};  // fused, too few buffers are left to share any
