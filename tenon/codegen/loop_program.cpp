@@ -75,7 +75,7 @@ std::size_t scratch_size(DType dtype) {
 }
 
 std::string LoopProgram::text() const {
-  std::string out = fmt::format("v4 kept {} row {} lanes {} width {} in", num_kept, num_row,
+  std::string out = fmt::format("v5 kept {} row {} lanes {} width {} in", num_kept, num_row,
                                 static_cast<int>(lanes), schedule.width);
   for (const LoopOperand& o : inputs) out += " " + operand_text(o);
   out += " out";

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -172,6 +173,35 @@ TEST_P(ProgramOnEveryIsa, FunctionsAreWithinTwoUnitsInTheLastPlace) {
     EXPECT_LE(worst, 2) << f.name << " at " << where;
     RecordProperty(f.name, fmt::format("{:.2f}", worst));
   }
+}
+
+// NaN wins wherever it stands, in a vector or in what is left; infinities are numbers.
+TEST_P(ProgramOnEveryIsa, ExtremesKeepNan) {
+  for (Combine how : {Combine::max, Combine::min})
+    for (std::int64_t n : {1, 5, 70, 200}) {
+      LoopNest nest;
+      nest.num_axes = 2;
+      nest.num_reduced = 1;
+      nest.inputs = {{kF, InnerStride::one}};
+      nest.outputs = {{kF, InnerStride::zero}};
+      nest.exprs = {Expr::input(0, kF)};
+      nest.combine = how;
+      auto loop = KernelCache::instance().get(nest, GetParam());
+      ASSERT_TRUE(loop.ok()) << loop.error().text();
+      std::vector<float> x(static_cast<std::size_t>(2 * n)), y(2);
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 37) % 101) - 200;
+      const auto last = static_cast<std::size_t>(n) - 1;
+      x[last] = std::nanf("");
+      x[static_cast<std::size_t>(n)] = -std::numeric_limits<float>::infinity();
+      const std::byte* in[] = {reinterpret_cast<const std::byte*>(x.data())};
+      std::byte* out[] = {reinterpret_cast<std::byte*>(y.data())};
+      const std::int64_t sizes[] = {2, n}, strides[] = {n, 1, 1, 0};
+      loop->function(in, out, sizes, strides, 0, 2);
+      EXPECT_TRUE(std::isnan(y[0])) << n;
+      const auto from = x.begin() + n;
+      EXPECT_EQ(y[1], how == Combine::max ? *std::max_element(from, x.end())
+                                          : *std::min_element(from, x.end()));
+    }
 }
 
 // Division by a number is rounded as a division, for whole multiples too.

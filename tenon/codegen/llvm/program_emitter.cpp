@@ -142,14 +142,19 @@ void ProgramEmitter::once(const LoopStep& step, const Place& place) {
 void ProgramEmitter::pass(const LoopStep& step, const Place& place) {
   invariant_.clear();
   Carried starts;
-  for (const LoopStatement& s : step.statements)
-    if (s.target == Target::scalar) starts.push_back(neutral(s));
+  for (const LoopStatement& s : step.statements) {
+    if (s.target != Target::scalar) continue;
+    starts.push_back(neutral(s));
+    if (is_extreme(s)) starts.push_back(llvm::Constant::getNullValue(starts.back()->getType()));
+  }
   const Carried sums = rows(step, program_.num_kept, place, starts);
   std::size_t k = 0;
   for (const LoopStatement& s : step.statements) {
     if (s.target != Target::scalar) continue;
-    scalars_[static_cast<std::size_t>(s.index)] = across() ? sums[k] : folded(s, sums[k]);
+    Value* sum = across() ? sums[k] : folded(s, sums[k]);
     ++k;
+    if (is_extreme(s)) sum = with_nan(sum, sums[k++]);
+    scalars_[static_cast<std::size_t>(s.index)] = sum;
   }
 }
 
@@ -189,12 +194,23 @@ ProgramEmitter::Carried ProgramEmitter::element(const LoopStep& step, const Plac
     } else if (s.target == Target::output) {
       store(program_.inputs.size() + index, v, place, true);
     } else {
-      Value* acc = accumulators[next.size()];
-      Value* sum = combined(s, acc, v);
-      next.push_back(place.mask && !across() ? b_.CreateSelect(place.mask, sum, acc) : sum);
+      accumulate(s, v, across() ? nullptr : place.mask, accumulators, next);
     }
   }
   return next;
+}
+
+// Appends the accumulators after `v`. The largest of floats comes with a second accumulator that
+// catches NaN: a plain comparison is one instruction and drops them.
+void ProgramEmitter::accumulate(const LoopStatement& s, Value* v, Value* mask,
+                                const Carried& accumulators, Carried& next) {
+  Value* acc = accumulators[next.size()];
+  Value* sum = is_extreme(s) ? larger(s, v, acc) : combined(s, acc, v);
+  next.push_back(mask ? b_.CreateSelect(mask, sum, acc) : sum);
+  if (!is_extreme(s)) return;
+  Value* is_nan = b_.CreateFCmpUNO(v, v);
+  if (mask) is_nan = b_.CreateAnd(mask, is_nan);
+  next.push_back(b_.CreateSelect(is_nan, v, accumulators[next.size()]));
 }
 
 }  // namespace tenon::codegen

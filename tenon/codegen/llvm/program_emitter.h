@@ -71,6 +71,11 @@ class ProgramEmitter {
   Value* neutral(const LoopStatement& s);
   Value* combined(const LoopStatement& s, Value* a, Value* b);
   Value* folded(const LoopStatement& s, Value* lanes);
+  static bool is_extreme(const LoopStatement& s);
+  Value* larger(const LoopStatement& s, Value* v, Value* acc);
+  Value* with_nan(Value* extreme, Value* caught);
+  void accumulate(const LoopStatement& s, Value* v, Value* mask, const Carried& accumulators,
+                  Carried& next);
 
   bool across() const { return program_.lanes == Lanes::across_rows; }
   unsigned width() const { return static_cast<unsigned>(program_.schedule.width); }

@@ -236,13 +236,36 @@ llvm::Value* ProgramEmitter::combined(const LoopStatement& s, Value* a, Value* b
   return emitter.emit(Expr::make(op_of(s.combine), d, {Expr::input(0, d), Expr::input(1, d)}));
 }
 
+bool ProgramEmitter::is_extreme(const LoopStatement& s) {
+  return (s.combine == Combine::max || s.combine == Combine::min) && is_floating(s.value.dtype());
+}
+// The larger (or smaller) of v and acc where v is a number, else acc.
+llvm::Value* ProgramEmitter::larger(const LoopStatement& s, Value* v, Value* acc) {
+  Value* takes = s.combine == Combine::max ? b_.CreateFCmpOGT(v, acc) : b_.CreateFCmpOLT(v, acc);
+  return b_.CreateSelect(takes, v, acc);
+}
+// `caught` holds a NaN in some lane, or numbers only.
+llvm::Value* ProgramEmitter::with_nan(Value* extreme, Value* caught) {
+  if (!across())
+    for (unsigned half = width() / 2; half >= 1; half /= 2) {
+      llvm::SmallVector<int, 32> low(half), high(half);
+      for (unsigned k = 0; k < half; ++k)
+        low[k] = static_cast<int>(k), high[k] = static_cast<int>(k + half);
+      caught =
+          b_.CreateFAdd(b_.CreateShuffleVector(caught, low), b_.CreateShuffleVector(caught, high));
+    }
+  if (!across() && width() > 1) caught = b_.CreateExtractElement(caught, std::uint64_t{0});
+  return b_.CreateSelect(b_.CreateFCmpUNO(caught, caught), caught, extreme);
+}
+
 // All lanes together, halves upon halves: an order that the code fixes.
 llvm::Value* ProgramEmitter::folded(const LoopStatement& s, Value* lanes) {
   for (unsigned half = width() / 2; half >= 1; half /= 2) {
     llvm::SmallVector<int, 32> low(half), high(half);
     for (unsigned k = 0; k < half; ++k)
       low[k] = static_cast<int>(k), high[k] = static_cast<int>(k + half);
-    lanes = combined(s, b_.CreateShuffleVector(lanes, low), b_.CreateShuffleVector(lanes, high));
+    Value *a = b_.CreateShuffleVector(lanes, low), *b = b_.CreateShuffleVector(lanes, high);
+    lanes = is_extreme(s) ? larger(s, b, a) : combined(s, a, b);
   }
   return width() == 1 ? lanes : b_.CreateExtractElement(lanes, std::uint64_t{0});
 }
