@@ -53,7 +53,7 @@ class Matcher {
     ndim_ = p_.y->type().ranked() ? p_.y->type().ndim() : 0;
     if (ndim_ < 3 || !is_f32(p_.y, ndim_)) return std::nullopt;
     nodes_ = {product};
-    Node* softmax = inner(product->input(0));
+    Node* softmax = without_nan(product->input(0));
     if (!softmax || softmax->op().name != "softmax") return std::nullopt;
     const std::int64_t axis = Call(*softmax).integer("axis");
     if (axis != -1 && axis != ndim_ - 1) return std::nullopt;
@@ -78,6 +78,21 @@ class Matcher {
  private:
   // The node that makes v, when nothing else reads it.
   static Node* inner(Value* v) { return v && is_read_once(v) ? v->producer() : nullptr; }
+
+  // The node that makes the probabilities, through where(is_nan(p), 0, p) if that is there.
+  Node* without_nan(Value* v) {
+    Node* choice = inner(v);
+    if (!choice || choice->op().name != "where") return choice;
+    Value* p = choice->input(2);
+    Node* test = inner(choice->input(0));
+    if (!test || test->op().name != "is_nan" || test->input(0) != p || is_output(p) ||
+        p->uses().size() != 2 || !is_number(choice->input(1)) ||
+        element(choice->input(1)->tensor(), 0) != 0)
+      return nullptr;
+    nodes_.insert(nodes_.end(), {choice, test});
+    p_.nan_becomes_zero = true;
+    return p->producer();
+  }
 
   // Elementwise nodes of the scores' shape between the first product and softmax.
   bool find_scores() {

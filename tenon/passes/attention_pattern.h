@@ -22,14 +22,15 @@ struct SeenThrough {
 /// y[..., s, e] = sum over t of softmax over t of modify(sum over d of q[..., s, d] kt[..., d, t])
 /// times v[..., t, e].
 struct AttentionPattern {
-  std::vector<Node*> nodes;      // in execution order, the last one gives `result`
-  SeenThrough q, kt, v;          // axes of the products' operands
-  Value* scores = nullptr;       // q k^T
-  std::vector<Node*> modifiers;  // elementwise, from the scores to what softmax reads
-  Value* modified = nullptr;     // what softmax reads
-  Value* y = nullptr;            // the second product
-  Value* result = nullptr;       // y, transposed where only a transpose reads it
-  std::vector<int> result_axes;  // axis i of the result is axis result_axes[i] of y
+  std::vector<Node*> nodes;       // in execution order, the last one gives `result`
+  SeenThrough q, kt, v;           // axes of the products' operands
+  Value* scores = nullptr;        // q k^T
+  std::vector<Node*> modifiers;   // elementwise, from the scores to what softmax reads
+  Value* modified = nullptr;      // what softmax reads
+  bool nan_becomes_zero = false;  // where(is_nan(p), 0, p) of the probabilities: hidden queries
+  Value* y = nullptr;             // the second product
+  Value* result = nullptr;        // y, transposed where only a transpose reads it
+  std::vector<int> result_axes;   // axis i of the result is axis result_axes[i] of y
 };
 
 /// The pattern whose second product is `product`, or nothing. What it computes is read inside only;

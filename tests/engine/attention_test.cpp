@@ -121,6 +121,15 @@ Value* packed_heads(B g, const Values& x) {
   Value* kt = g.mul(g.reshape(flat, g.ints({2, 2, 8, 9})), g.number(0.6, x[0]));
   return heads_first(g, g.matmul(g.softmax(g.matmul(parts[0], kt)), parts[2]));
 }
+// What PyTorch's exporter writes for scaled_dot_product_attention with a mask: queries that see
+// nothing give 0.
+Value* without_nan(B g, const Values& x) {
+  Value* row = g.constant(Tensor::vector<float>({0, 0, -INFINITY, 0, 0, 0, -INFINITY}));
+  Value* hidden = g.reshape(row, g.ints({7, 1}));
+  Value* kt = g.transpose(x[1], perm({0, 1, 3, 2}));
+  Value* p = g.softmax(g.add(g.matmul(x[0], kt), hidden));
+  return g.matmul(g.where(g.is_nan(p), g.number(0, p), p), x[2]);
+}
 // A mask of windows, added under an axis of one picture.
 Value* windows(B g, const Values& x) {
   Value* s = g.matmul(x[0], g.transpose(x[1], perm({0, 1, 3, 2})));
@@ -130,6 +139,7 @@ Value* windows(B g, const Values& x) {
 
 TEST(FuseAttention, MovementsOfOperandsBecomeStrides) {
   check({"packed", {{2, 9, 48}}, packed_heads});
+  check({"without nan", {{2, 3, 7, 16}, {2, 3, 9, 16}, {2, 3, 9, 8}}, without_nan});
   check({"windows", {{4, 2, 7, 16}, {4, 2, 7, 16}, {4, 2, 7, 16}}, windows});
 }
 

@@ -102,6 +102,7 @@ class GroupKernel : public Kernel {
     scores.insert(scores.end(), {a.s, a.t});
     a.modify = modified_.expr;
     a.masks = modified_.masks;
+    a.nan_gives_zero = p_.nan_becomes_zero;
     for (int m : a.masks) {
       const Extent& e = inputs[static_cast<std::size_t>(m)];
       a.mask_types.push_back(e.dtype);

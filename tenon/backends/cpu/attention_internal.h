@@ -28,6 +28,7 @@ struct AttentionProblem {
   std::vector<HeadView> mask_views;
   bool is_causal = false;         // query s sees keys up to s
   bool empty_gives_zero = false;  // a query that sees nothing: 0 instead of NaN
+  bool nan_gives_zero = false;    // a query whose probabilities are no numbers: 0
   int lens = -1;                  // argument with the keys of each batch (i64 or i32)
   DType lens_type = DType::i64;
 };

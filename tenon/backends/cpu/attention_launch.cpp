@@ -293,8 +293,12 @@ class AttentionLaunch : public Launch {
   }
 
   void write_result(const Frame& frame, const Tile& t) const {
-    for (std::int64_t s = 0; s < t.queries; ++s)
-      t.sum[s] = p_.empty_gives_zero && t.sum[s] == 0 ? 0.0f : 1.0f / t.sum[s];
+    for (std::int64_t s = 0; s < t.queries; ++s) {
+      const bool is_zero =
+          (p_.empty_gives_zero && t.sum[s] == 0) || (p_.nan_gives_zero && !(t.sum[s] > 0));
+      t.sum[s] = is_zero ? 0.0f : 1.0f / t.sum[s];
+      for (std::int64_t e = 0; is_zero && e < p_.e; ++e) t.yt[e * queries_ + s] = 0;
+    }
     const std::byte* in[] = {reinterpret_cast<const std::byte*>(t.yt),
                              reinterpret_cast<const std::byte*>(t.sum)};
     std::byte* out[] = {reinterpret_cast<std::byte*>(t.yt)};
