@@ -65,6 +65,7 @@ tenon_python_tests(planner_study planner_study slow)
 set_tests_properties(planner_study.study PROPERTIES TIMEOUT 1200)
 # Exported plans under the engines' own parsers (an environment of its own: scripts/setup.sh --engines).
 tenon_python_tests(engines engines slow)
+set_tests_properties(engines.deepspeed engines.torchtitan engines.megatron_core PROPERTIES TIMEOUT 1800)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).
 tenon_python_tests(models models model)
 # Training against PyTorch, and through many kills (minutes).

@@ -79,7 +79,7 @@ def wrong_fields(args, written):
     stage = 0
     if args.use_megatron_fsdp:
         stage = {"optim": 1, "optim_grads": 2, "optim_grads_params": 3}[args.data_parallel_sharding_strategy]
-    elif args.use_distributed_optimizer:
+    elif args.use_distributed_optimizer or args.use_layer_wise_distributed_optimizer:  # the latter for Muon
         stage = 1
     if stage != written["zero_stage"]:
         wrong.append(f"zero_stage {stage}, not {written['zero_stage']}")

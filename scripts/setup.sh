@@ -5,6 +5,7 @@
 #   scripts/setup.sh --tests    and what the tests need (ONNX, ONNX Runtime in .venv)
 #   scripts/setup.sh --peers    and the engines that reports compare with (ONNX Runtime, OpenVINO in .venv)
 #   scripts/setup.sh --torch    and PyTorch with its model collections (6 GB, .venv-torch), for scripts/breadth.py
+#   scripts/setup.sh --engines  and the engines that plans are exported to (into .venv-torch, with --torch)
 #   scripts/setup.sh --npm      and npm, which some inputs come from
 #
 # Running it again is quick and changes nothing. System packages need root or sudo.
@@ -46,7 +47,10 @@ install_packages() {
 # PyTorch has one of its own, so that the everyday one stays small.
 install_environment() {
   local name=$1 list="$root/scripts/requirements-$1.txt" stamp sum python=python3 suffix=
+  local how=()
   [ "$name" = torch ] && suffix=-torch
+  # DeepSpeed is a source package that looks for the PyTorch beside it and compiles at first use.
+  [ "$name" = engines ] && suffix=-torch && how=(--no-build-isolation) && export DS_BUILD_OPS=0
   local venv="${TENON_CACHE:+$cache/venv$suffix}"
   venv=${venv:-$(dirname "$cache")/.venv$suffix}
   sum=$(sha256sum <"$list" | cut -c1-64)
@@ -56,7 +60,7 @@ install_environment() {
     [ -x /usr/bin/python3 ] && python=/usr/bin/python3
     say "python environment ($name): installing into $venv"
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r "$list" >&2
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes "${how[@]}" -r "$list" >&2
     echo "$sum" >"$stamp"
   fi
   [ -e "$root/.venv$suffix" ] || ln -s "$venv" "$root/.venv$suffix"
@@ -70,9 +74,10 @@ for option in "$@"; do
     --tests) environments+=(tests); packages+=("${test_packages[@]}") ;;
     --peers) environments+=(peers) ;;
     --torch) environments+=(torch) ;;
+    --engines) environments+=(torch engines) ;;
     --npm) want_npm=1 ;;
-    -h|--help) sed -n '2,10p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
-    *) echo "setup.sh: no option '$option' (--tests, --peers, --torch, --npm)" >&2; exit 2 ;;
+    -h|--help) sed -n '2,11p' "${BASH_SOURCE[0]}" | cut -c3-; exit 0 ;;
+    *) echo "setup.sh: no option '$option' (--tests, --peers, --torch, --engines, --npm)" >&2; exit 2 ;;
   esac
 done
 # npm may also come from elsewhere than Debian, so only its absence counts.

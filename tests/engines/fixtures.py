@@ -46,10 +46,10 @@ def skip(reason):
 
 def run_in_environment():
     """Starts the calling script again with the interpreter that has the engines (TENON_ENGINES, or
-    .venv-engines of scripts/setup.sh --engines) unless this is it; skips where there is none."""
+    .venv-torch of scripts/setup.sh --engines) unless this is it; skips where there is none."""
     if os.environ.get("TENON_IN_ENGINES"):
         return
-    python = os.environ.get("TENON_ENGINES") or str(ROOT / ".venv-engines/bin/python")
+    python = os.environ.get("TENON_ENGINES") or str(ROOT / ".venv-torch/bin/python")
     if not os.access(python, os.X_OK):
         skip("no environment with the engines (scripts/setup.sh --engines, or TENON_ENGINES=its python)")
     environment = {**os.environ, "TENON_IN_ENGINES": "1"}

@@ -11,6 +11,7 @@ import fixtures
 fixtures.run_in_environment()
 try:
     from torchtitan.config.manager import ConfigManager
+    from torchtitan.components.quantization import float8
     from torchtitan.distributed.parallel_dims import ParallelDims
     from torch.distributed.pipelining.schedules import _Action, _validate_schedule, get_schedule_class
 except ImportError as missing:
@@ -78,6 +79,7 @@ def check(name, plan, answer, folder):
 
 def main():
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+    float8.has_cuda_capability = lambda *_: True  # the configuration is judged, not this machine
     with tempfile.TemporaryDirectory() as folder:
         results = [check(*case) for case in fixtures.exports("torchtitan", folder)]
     print(f"{sum(results)} of {len(results)} accepted as planned")
