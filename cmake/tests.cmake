@@ -68,6 +68,7 @@ tenon_python_tests(engines engines slow)
 set_tests_properties(engines.deepspeed engines.torchtitan engines.megatron_core PROPERTIES TIMEOUT 1800)
 # Trained models against ONNX Runtime and against the answers that people see (a minute).
 tenon_python_tests(models models model)
+set_tests_properties(models.foreground PROPERTIES LABELS "model;slow" TIMEOUT 900)
 # Training against PyTorch, and through many kills (minutes).
 tenon_python_tests(train train slow)
 # Models exported from PyTorch, by the script that measures breadth; skipped without scripts/setup.sh --torch.
