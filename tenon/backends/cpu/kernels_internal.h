@@ -41,6 +41,10 @@ Result<KernelPtr> make_convolution(const Node& node);
 Verdict takes_weight_adjoint(const Node& node);
 Result<KernelPtr> make_weight_adjoint(const Node& node);
 
+/// lstm and lstm_adjoint in their plain form.
+Verdict takes_lstm(const Node& node);
+Result<KernelPtr> make_lstm(const Node& node);
+
 /// max_pool_adjoint, average_pool_adjoint and gather_adjoint.
 Verdict takes_scatter_adjoint(const Node& node);
 Result<KernelPtr> make_scatter_adjoint(const Node& node);

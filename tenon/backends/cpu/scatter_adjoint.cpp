@@ -1,6 +1,7 @@
 // Adjoints that add what arrives to the places it came from: max_pool, average_pool and gather.
 // Every sum runs in one order whatever the number of threads.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "tenon/backends/cpu/kernels_internal.h"
@@ -10,10 +11,25 @@
 namespace tenon::backends::cpu {
 namespace {
 
-// dx[plane] = every dy added to the element of x that its window's maximum came from.
+// Taps [first, last) of each output of one axis that lie inside of the input, and where tap 0 lies.
+struct Taps {
+  std::vector<std::int64_t> first, last, at;
+  explicit Taps(const ops::WindowAxis& w) {
+    for (std::int64_t y = 0; y < w.y; ++y) {
+      std::int64_t k = 0, end = w.kernel;
+      while (k < end && w.at(y, k) < 0) ++k;
+      while (end > k && w.at(y, end - 1) >= w.x) --end;
+      first.push_back(k), last.push_back(end), at.push_back(w.at(y, 0));
+    }
+  }
+};
+
+// dx[plane] = every dy added to the element of x that its window's maximum came from; the first one
+// wins a tie, and a NaN wins over numbers.
 class MaxPoolAdjoint : public Launch {
  public:
-  MaxPoolAdjoint(const ops::Window& w, std::int64_t planes) : w_(w), planes_(planes) {}
+  MaxPoolAdjoint(const ops::Window& w, std::int64_t planes)
+      : w_(w), planes_(planes), taps_{Taps(w[0]), Taps(w[1]), Taps(w[2])} {}
   Status run(const Frame& frame) const override {
     const auto* dy = reinterpret_cast<const float*>(frame.inputs[0]);
     const auto* x = reinterpret_cast<const float*>(frame.inputs[1]);
@@ -32,14 +48,34 @@ class MaxPoolAdjoint : public Launch {
 
  private:
   void plane(const float* x, const float* dy, float* dx) const {
-    ops::for_each_output(w_,
-                         [&](std::int64_t y0, std::int64_t y1, std::int64_t y2, std::int64_t k) {
-                           const std::int64_t best = ops::largest_in_window(w_, x, y0, y1, y2);
-                           if (best >= 0) dx[best] += dy[k];
-                         });
+    for (std::int64_t y0 = 0; y0 < w_[0].y; ++y0)
+      for (std::int64_t y1 = 0; y1 < w_[1].y; ++y1)
+        for (std::int64_t y2 = 0; y2 < w_[2].y; ++y2, ++dy)
+          if (const std::int64_t best = largest(x, y0, y1, y2); best >= 0) dx[best] += *dy;
+  }
+  std::int64_t largest(const float* x, std::int64_t y0, std::int64_t y1, std::int64_t y2) const {
+    const auto &t0 = taps_[0], &t1 = taps_[1], &t2 = taps_[2];
+    const auto i0 = static_cast<std::size_t>(y0), i1 = static_cast<std::size_t>(y1),
+               i2 = static_cast<std::size_t>(y2);
+    std::int64_t best = -1;
+    float value = 0;
+    for (std::int64_t a = t0.first[i0]; a < t0.last[i0]; ++a)
+      for (std::int64_t b = t1.first[i1]; b < t1.last[i1]; ++b) {
+        const std::int64_t row =
+            ((t0.at[i0] + a * w_[0].dilation) * w_[1].x + t1.at[i1] + b * w_[1].dilation) *
+                w_[2].x +
+            t2.at[i2];
+        for (std::int64_t k = t2.first[i2]; k < t2.last[i2]; ++k) {
+          const std::int64_t at = row + k * w_[2].dilation;
+          const float v = x[at];
+          if (v > value || best < 0 || (v != v && value == value)) best = at, value = v;
+        }
+      }
+    return best;
   }
   ops::Window w_;
   std::int64_t planes_;
+  std::array<Taps, 3> taps_;
 };
 
 // dx[plane] = dy / divisor added to every element of its window.
