@@ -18,6 +18,7 @@ struct Options {
   std::string file, run, resume;
   std::vector<std::string> sets;
   std::int64_t benchmark = 0;
+  bool profiles = false;
 };
 
 std::string megabytes(std::int64_t bytes) {
@@ -84,6 +85,8 @@ Json json_of(const train::Trained& t, const std::string& run) {
                {"run", nullptr}};
   if (!t.checkpoint.empty()) json["checkpoint"] = t.checkpoint.string();
   if (!run.empty()) json["run"] = run;
+  for (const train::OperatorTime& o : t.profile)
+    json["profile"].push_back({{"operator", o.what}, {"nodes", o.nodes}, {"seconds", o.seconds}});
   return json;
 }
 
@@ -97,6 +100,8 @@ std::string text_of(const train::Trained& t, const std::string& run) {
       megabytes(t.peak_memory_bytes));
   if (!t.interpreted.empty())
     text += fmt::format("without a native kernel: {}\n", fmt::join(t.interpreted, ", "));
+  for (const train::OperatorTime& o : t.profile)
+    text += fmt::format("{:9.3f} ms {:4} x {}\n", o.seconds * 1e3, o.nodes, o.what);
   if (!t.checkpoint.empty()) text += fmt::format("checkpoint: {}\n", t.checkpoint.string());
   if (!run.empty()) text += fmt::format("curves: {}/curves.html\n", run);
   return text;
@@ -122,6 +127,7 @@ Result<Answer> run(const Options& options, Context& context) {
   train::RunOptions how;
   how.resumes = resumes;
   how.benchmark = options.benchmark;
+  how.profiles = options.profiles && options.benchmark > 0;
   const std::string folder = options.benchmark > 0  ? ""
                              : resumes              ? options.resume
                              : !options.run.empty() ? options.run
@@ -148,6 +154,8 @@ Runner declare(CLI::App& app) {
   app.add_option("--benchmark", options->benchmark,
                  "only N steps on fixed data; nothing is written")
       ->check(CLI::PositiveNumber);
+  app.add_flag("--profile", options->profiles,
+               "with --benchmark: the time of every kind of operator in one more step");
   return [options](Context& context) { return run(*options, context); };
 }
 

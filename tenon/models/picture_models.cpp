@@ -10,6 +10,14 @@ namespace {
 Value* flat(Net& net, Value* x) { return net.b().flatten(x, Attrs{{"axis", 1}}); }
 Value* pooled(Net& net, Value* x) { return flat(net, net.b().global_average_pool(x)); }
 
+// The samples' pictures, or energies of sound [mels, frames] as pictures of one channel.
+Value* picture(Making& m) {
+  for (const InputField& f : m.request.fields)
+    if (f.name == "sound" && f.dims.size() == 2)
+      return m.net.b().unsqueeze(m.field({"sound"}, 2), m.net.b().ints({1}));
+  return m.field({"image"}, 3);
+}
+
 // hidden layers with rectifiers, then one without
 Value* head(Net& net, Value* x, const std::vector<int>& hidden, std::int64_t out, double ratio) {
   for (std::size_t i = 0; i < hidden.size(); ++i) {
@@ -100,7 +108,7 @@ void make_mlp(Making& m) {
 
 // LeNet-5 with rectifiers and max pooling (LeCun et al. 1998).
 void make_lenet(Making& m) {
-  Value* x = m.field({"image"}, 3);
+  Value* x = picture(m);
   const int pad = size_of_axis(m.net, x, 2) >= 32 ? 0 : 2;
   x = max_pool2d(m.net, m.net.b().relu(conv2d(m.net, "conv1", x, 6, 5, {1, pad, 1, true, nullptr})),
                  2, 2);
@@ -114,7 +122,7 @@ void make_cnn(Making& m) {
   const auto hidden = m.integers("hidden", {128});
   const auto convolutions = m.integer("convolutions", 1);
   const double ratio = m.share("dropout", 0);
-  Value* x = m.field({"image"}, 3);
+  Value* x = picture(m);
   for (std::size_t i = 0; i < channels.size(); ++i) {
     const Net::Scope scope(m.net, fmt::format("stage{}", i + 1));
     for (std::int64_t k = 1; k <= convolutions; ++k)
@@ -137,7 +145,7 @@ void make_resnet(Making& m) {
             .at(m.keys.where()));
     return;
   }
-  Value* x = stem(m.net, m.field({"image"}, 3), width, is_small);
+  Value* x = stem(m.net, picture(m), width, is_small);
   for (std::size_t s = 0; s < found->blocks.size(); ++s)
     for (int i = 0; i < found->blocks[s]; ++i) {
       const Net::Scope scope(m.net, fmt::format("layer{}.{}", s + 1, i));
@@ -154,7 +162,7 @@ void make_vit(Making& m) {
                      mlp = m.integer("mlp", 4 * width);
   const int heads = static_cast<int>(m.integer("heads", 3)),
             patch = static_cast<int>(m.integer("patch", 16));
-  Value* x = patches(m.net, m.field({"image"}, 3), width, patch);
+  Value* x = patches(m.net, picture(m), width, patch);
   x = m.net.b().add(
       x, m.net.weight("pos_embed", {size_of_axis(m.net, x, 1), width}, truncated_normal(0.02)));
   for (std::int64_t i = 0; i < layers; ++i)
@@ -169,7 +177,7 @@ void make_vit(Making& m) {
 // all before their sigmoids.
 void make_detector(Making& m) {
   const auto channels = m.integers("channels", {16, 32, 64, 128, 256});
-  Value* x = m.field({"image"}, 3);
+  Value* x = picture(m);
   for (std::size_t i = 0; i < channels.size(); ++i) {
     const Net::Scope scope(m.net, fmt::format("stage{}", i + 1));
     x = conv_norm(m.net, "conv", "bn", x, channels[i], 3, 2, 1);

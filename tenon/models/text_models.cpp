@@ -125,6 +125,9 @@ void make_wide_and_deep(Making& m) {
   const double ratio = m.share("dropout", 0);
   Net& net = m.net;
   Value *numbers = m.field({"numeric"}, 1), *ids = m.field({"categories"}, 1, true);
+  bool normalizes = false;  // numbers of any scale
+  m.keys.boolean("normalize", normalizes);
+  if (normalizes) numbers = batch_norm(net, "numbers", numbers);
   const std::int64_t columns = size_of_axis(net, ids, 1);
   std::vector<std::int64_t> first;
   for (std::int64_t k = 0; k < columns; ++k) first.push_back(k * buckets);

@@ -139,7 +139,8 @@ TEST_P(EveryModel, LearnsABatchByHeart) {
     if (step > 1) continue;
     auto memory = (*executable)->memory(inputs);
     ASSERT_TRUE(memory.ok()) << memory.error().text();
-    EXPECT_EQ(memory->copied_bytes, 0);
+    // Passes may move a reader of a small weight behind its update.
+    EXPECT_LT(20 * memory->copied_bytes, memory->donated_bytes);
   }
   EXPECT_LT(last, 0.9 * first);
   EXPECT_TRUE(left.empty()) << "interpreted: " << testing::PrintToString(left);

@@ -168,8 +168,8 @@ Status Session::check_budget(const Datums& inputs) {
       .with_help("raise train.memory_budget_bytes, or make train.batch smaller");
 }
 
-Status Session::run_micro_batch(const Compiled& compiled, std::int64_t index, StepMeasures& sums,
-                                double& correct, double& count) {
+Result<Datums> Session::step_inputs(const Compiled& compiled, std::int64_t index,
+                                    StepMeasures& sums) {
   const dataset::Batch batch = TENON_TRY(next_batch());
   sums.epoch = batch.epoch;
   Datums inputs = inputs_of(compiled, batch, loader_->fields(), state_);
@@ -180,6 +180,12 @@ Status Session::run_micro_batch(const Compiled& compiled, std::int64_t index, St
       static_cast<std::int64_t>(mix_key(config_.seed, static_cast<std::uint64_t>(number),
                                         static_cast<std::uint64_t>(index)) >>
                                 1)));
+  return inputs;
+}
+
+Status Session::run_micro_batch(const Compiled& compiled, std::int64_t index, StepMeasures& sums,
+                                double& correct, double& count) {
+  const Datums inputs = TENON_TRY(step_inputs(compiled, index, sums));
   if (!is_measured_ && &compiled == &update_) TENON_TRY(check_budget(inputs));
   const Datums outputs = TENON_TRY(compiled.executable->run(inputs, pool_));
   const std::size_t n = compiled.graph.state.size();

@@ -54,6 +54,8 @@ class Session {
   /// The error that names the state that is no longer finite.
   Status explain_nonfinite(const StepMeasures& m) const;
   void describe(Trained& trained) const;
+  /// Times one more step node by node.
+  Result<std::vector<OperatorTime>> profile();
 
  private:
   struct Compiled {
@@ -73,6 +75,7 @@ class Session {
   Result<dataset::Batch> next_batch();
   Datums inputs_of(const Compiled& compiled, const dataset::Batch& batch,
                    const dataset::Fields& fields, const std::vector<Tensor>& state) const;
+  Result<Datums> step_inputs(const Compiled& compiled, std::int64_t index, StepMeasures& sums);
   Status run_micro_batch(const Compiled& compiled, std::int64_t index, StepMeasures& sums,
                          double& correct, double& count);
   std::vector<Tensor> evaluation_state() const;

@@ -188,6 +188,25 @@ Status Session::explain_nonfinite(const StepMeasures& m) const {
       .with_help("lower optimizer.learning_rate, or set optimizer.clip_norm");
 }
 
+Result<std::vector<OperatorTime>> Session::profile() {
+  StepMeasures m;
+  const Datums inputs = TENON_TRY(step_inputs(update_, 0, m));
+  std::map<const Node*, std::string> what;
+  for (const CompiledNode& c : update_.executable->nodes())
+    what[c.node] =
+        fmt::format("{}: {}", c.node->op().name, c.kernel ? c.kernel->describe() : "interpreted");
+  std::map<std::string, OperatorTime> times;
+  TENON_TRY(update_.executable->run_timed(inputs, pool_, [&](const Node& node, double seconds) {
+    OperatorTime& t = times[what[&node]];
+    t.what = what[&node], ++t.nodes, t.seconds += seconds;
+  }));
+  std::vector<OperatorTime> sorted;
+  for (auto& [name, t] : times) sorted.push_back(std::move(t));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+  return sorted;
+}
+
 void Session::describe(Trained& trained) const {
   trained.peak_memory_bytes = peak_resident_bytes();
   trained.planned_memory_bytes = memory_.arena_bytes;

@@ -106,6 +106,7 @@ class Run {
       options_.progress(p);
     }
     session_.describe(trained_);
+    if (options_.profiles) trained_.profile = TENON_TRY(session_.profile());
     return {};
   }
 

@@ -26,8 +26,16 @@ struct RunOptions {
   bool resumes = false;                // go on from the newest whole checkpoint of `run`
   std::shared_ptr<const Graph> model;  // in place of [model]: one that was built in C++
   std::int64_t benchmark = 0;          // > 0: so many steps on fixed data, nothing written
+  bool profiles = false;               // of a benchmark: times one more step node by node
   std::function<void(const Progress&)> progress;  // after every step
   std::function<void(const std::string&)> note;   // what a person should know
+};
+
+/// Time of all nodes of one operator (or fused group, by what computes it) in a step.
+struct OperatorTime {
+  std::string what;
+  int nodes = 0;
+  double seconds = 0;
 };
 
 /// What came of a run.
@@ -40,6 +48,7 @@ struct Trained {
   std::int64_t planned_memory_bytes = 0;  // activations and workspaces of a step
   std::int64_t state_bytes = 0;           // weights, statistics and optimizer
   std::vector<std::string> interpreted;   // operators of a step without a native kernel
+  std::vector<OperatorTime> profile;      // the slowest first
   std::filesystem::path checkpoint;       // the last one written; empty when none was
   bool was_interrupted = false;           // Ctrl-C; a checkpoint of the last step is there
 };

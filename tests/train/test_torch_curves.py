@@ -9,15 +9,15 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-STEPS, BATCH, TOLERANCE = 20, 8, 1e-4
-SGD = {"kind": "sgd", "learning_rate": 0.001, "momentum": 0.9, "weight_decay": 1e-4}
+STEPS, BATCH, TOLERANCE = 20, 16, 1e-4
+SGD = {"kind": "sgd", "learning_rate": 0.0001, "momentum": 0.9, "weight_decay": 1e-4}
 ADAMW = {"kind": "adamw", "learning_rate": 1e-3, "weight_decay": 0.01}
 ADAM = {"kind": "adam", "learning_rate": 1e-3}
 
 # name -> ([model], [optimizer], fields: name -> (dims, below))
 CASES = {
-    "resnet18": ({"kind": "resnet", "depth": 18, "classes": 10}, SGD, {"image": ([3, 64, 64], 0), "label": ([], 10)}),
-    "resnet50": ({"kind": "resnet", "depth": 50, "classes": 10}, SGD, {"image": ([3, 64, 64], 0), "label": ([], 10)}),
+    "resnet18": ({"kind": "resnet", "depth": 18, "classes": 10}, SGD, {"image": ([3, 32, 32], 0), "label": ([], 10)}),
+    "resnet50": ({"kind": "resnet", "depth": 50, "classes": 10}, SGD, {"image": ([3, 32, 32], 0), "label": ([], 10)}),
     "bert": ({"kind": "bert", "layers": 2, "hidden": 64, "heads": 4, "vocab": 500, "sequence": 32, "dropout": 0.0,
               "classes": 3}, ADAMW, {"tokens": ([24], 500), "label": ([], 3)}),
     "gpt": ({"kind": "gpt", "layers": 2, "hidden": 64, "heads": 4, "vocab": 500, "sequence": 32}, ADAMW,
