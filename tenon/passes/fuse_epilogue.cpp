@@ -6,6 +6,8 @@
 // group's node stands where the last step stood: every other operand exists by then.
 #include <algorithm>
 
+#include "tenon/ops/op_page.h"
+#include "tenon/ops/registry.h"
 #include "tenon/passes/group_region.h"
 #include "tenon/passes/updates.h"
 
@@ -41,6 +43,25 @@ bool extends(const Node& node, const Value* v) {
                      [](const Value* x) { return !x || is_f32(x); });
 }
 
+// Whether the backend computes `anchor` with a step behind it as one kernel: not every product that
+// it knows takes steps.
+bool takes_steps(const Node& anchor, const PassContext& context) {
+  if (anchor.op().name == "fused") return true;
+  Graph probe;
+  GraphBuilder builder(probe, ops::table());
+  Values inputs;
+  for (const Value* v : anchor.inputs())
+    inputs.push_back(!v                 ? nullptr
+                     : v->is_constant() ? probe.add_constant(v->name(), v->tensor())
+                                        : probe.add_input(v->name(), v->type()));
+  Value* y = builder.call(anchor.op(), std::move(inputs), anchor.attrs())[0];
+  Value* z = ops::B(builder).relu(y);
+  if (!builder.status().ok()) return false;
+  probe.add_output(z, "z");
+  fuse_nodes(probe, {y->producer(), z->producer()});
+  return static_cast<bool>(context.backend->supports(*probe.outputs()[0]->producer()));
+}
+
 }  // namespace
 
 Result<int> fuse_epilogue(Graph& graph, const PassContext& context) {
@@ -57,7 +78,7 @@ Result<int> fuse_epilogue(Graph& graph, const PassContext& context) {
            next && !updates.contains(next) && extends(*next, nodes.back()->output(0));
            next = only_reader(graph, next->output(0)))
         nodes.push_back(next);
-      if (nodes.size() > 1) {
+      if (nodes.size() > 1 && takes_steps(*node, context)) {
         fuse_nodes(graph, nodes);
         ++groups;
       }

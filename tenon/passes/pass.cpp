@@ -66,7 +66,7 @@ std::vector<std::string_view> inference_pipeline() {
       "recognise_activations", "legalize", "fold_constants", "simplify", "common_subexpressions",
       // where data lies: constants move into weights, then transposes outwards until they cancel
       "fold_affine", "channels_last", "sink_transposes", "simplify", "fold_constants",
-      "sink_transposes", "simplify", "common_subexpressions", "dead_code",
+      "sink_transposes", "simplify", "common_subexpressions", "fold_transposes", "dead_code",
       // groups: what writes a tensor takes its steps first, reductions what is left
       "fuse_epilogue", "fuse_rows", "fuse_elementwise", "dead_code", "place_updates"};
 }

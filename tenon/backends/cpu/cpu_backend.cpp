@@ -39,6 +39,7 @@ constexpr auto kMakers = std::to_array<Maker>({
     {takes_weight_adjoint, make_weight_adjoint},
     {takes_scatter_adjoint, make_scatter_adjoint},
     {takes_lstm, make_lstm},
+    {takes_turned_matmul, make_turned_matmul},
     {takes_pooling, make_pooling},
     {takes_channels_last_pooling, make_channels_last_pooling},
     {takes_integer_matmul, make_integer_matmul},

@@ -41,6 +41,10 @@ Result<KernelPtr> make_convolution(const Node& node);
 Verdict takes_weight_adjoint(const Node& node);
 Result<KernelPtr> make_weight_adjoint(const Node& node);
 
+/// gemm of turned operands that are no constants.
+Verdict takes_turned_matmul(const Node& node);
+Result<KernelPtr> make_turned_matmul(const Node& node);
+
 /// lstm and lstm_adjoint in their plain form.
 Verdict takes_lstm(const Node& node);
 Result<KernelPtr> make_lstm(const Node& node);
