@@ -1,8 +1,10 @@
 // Passes, then one kernel per node, regions first.
 #include "tenon/engine/engine.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <set>
 
 #include "tenon/backends/cpu/cpu_backend.h"
 #include "tenon/backends/null/null_backend.h"
@@ -37,6 +39,43 @@ Result<std::unique_ptr<Executable>> assemble(std::unique_ptr<Graph> graph, const
     nodes.push_back(std::move(compiled));
   }
   return std::make_unique<Executable>(std::move(graph), std::move(nodes), std::move(regions));
+}
+
+std::vector<int> positions(const Graph& graph) {
+  std::vector<int> position(static_cast<std::size_t>(graph.num_node_ids()), 0);
+  int at = 0;
+  for (const Node* n : graph.nodes()) position[static_cast<std::size_t>(n->id())] = at++;
+  return position;
+}
+
+// Passes may leave a reader of a donated input behind the node that writes over it. That node, and
+// what follows from it until there, moves behind the reader, unless the reader follows from it,
+// too.
+void order_writers(Graph& graph, const std::vector<Donation>& donations) {
+  for (const Donation& d : donations) {
+    Node* writer = graph.outputs()[static_cast<std::size_t>(d.output)]->producer();
+    if (!writer) continue;
+    const auto position = positions(graph);
+    const auto place = [&](const Node* n) { return position[static_cast<std::size_t>(n->id())]; };
+    Node* last = writer;
+    for (const Value::Use& u : graph.inputs()[static_cast<std::size_t>(d.input)]->uses())
+      if (place(u.node) > place(last)) last = u.node;
+    if (last == writer) continue;
+    std::vector<Node*> moved;
+    std::set<const Node*> follows = {writer};
+    for (Node* n = writer; n != last->next(); n = n->next()) {
+      const bool is_moved =
+          n == writer || std::any_of(n->inputs().begin(), n->inputs().end(), [&](const Value* v) {
+            return v && v->producer() && follows.contains(v->producer());
+          });
+      if (!is_moved) continue;
+      follows.insert(n);
+      moved.push_back(n);
+    }
+    if (follows.contains(last)) continue;
+    Node* behind = last->next();
+    for (Node* n : moved) graph.move_before(n, behind);
+  }
 }
 
 int count_nodes(const Graph& graph) {
@@ -76,6 +115,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const 
                                            : std::vector<std::string_view>{"legalize", "dead_code"};
     r.passes = TENON_TRY(passes::run_passes(*graph, pipeline, context, options.disabled_passes));
   }
+  order_writers(*graph, options.donations);
   r.num_nodes_after = count_nodes(*graph);
   auto executable = TENON_TRY(assemble(std::move(graph), backend, r));
   executable->set_donations(options.donations);

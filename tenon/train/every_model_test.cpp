@@ -116,7 +116,7 @@ TEST_P(EveryModel, LearnsABatchByHeart) {
   const std::set<std::string> known = {"gather_elements", "slice_adjoint", "random_uniform_like"};
   std::set<std::string> left;
   for (const engine::Fallback& f : report.fallbacks)
-    if (!known.contains(f.op)) left.insert(f.op);
+    if (!known.contains(f.op)) left.insert(f.op + ": " + f.reason + " " + f.node);
   std::vector<Tensor> state = initial_state(**model, graph->state);
   ThreadPool pool(2);
   double first = 0, last = 0;

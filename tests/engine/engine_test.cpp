@@ -71,17 +71,22 @@ TEST_P(OnEveryBackend, RefusesWrongInputsByName) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, OnEveryBackend, testing::ValuesIn(engine::backend_names()));
 
-// w' = w - x and y = w + x, in either order: where w is read after w' is made, w' is copied.
+// w' = w - x, and y either sum(w + x), which reads w before or after w' is made, or sum(w w'),
+// which must read it after: then w' is copied.
 TEST_P(OnEveryBackend, DonatedInputsBecomeOutputs) {
-  for (const bool reads_late : {false, true}) {
+  enum { early, late, after };
+  for (const int reads : {early, late, after}) {
     auto g = std::make_unique<Graph>();
     const Type type(DType::f32, {3});
     Value *w = g->add_input("w", type), *x = g->add_input("x", type);
     GraphBuilder builder(*g, ops::table());
     ops::B b(builder);
-    Value* early = reads_late ? nullptr : b.reduce_sum(b.add(w, x), b.ints({0}));
+    const Attrs whole = {{"keepdims", false}};
+    Value* first = reads == early ? b.reduce_sum(b.add(w, x), whole) : nullptr;
     Value* next = b.sub(w, x);
-    Value* y = reads_late ? b.reduce_sum(b.add(w, x), b.ints({0})) : early;
+    Value* y = reads == early  ? first
+               : reads == late ? b.reduce_sum(b.add(w, x), whole)
+                               : b.reduce_sum(b.mul(w, next), whole);
     g->add_output(next, "w'");
     g->add_output(y, "y");
     engine::CompileOptions options;
@@ -96,13 +101,31 @@ TEST_P(OnEveryBackend, DonatedInputsBecomeOutputs) {
       EXPECT_EQ((*out)[0].tensor().raw(), weight.raw());
       if (GetParam() == "null") continue;
       EXPECT_EQ(element(weight, 2), 7 - 3 * k);
-      EXPECT_EQ(element((*out)[1].tensor(), 0), 18 - 6 * (k - 1) + 6);
+      EXPECT_EQ(element((*out)[1].tensor(), 0),
+                reads == after ? (k == 1 ? 72 : 24) : 18 - 6 * (k - 1) + 6);
     }
     auto memory = (*executable)->memory({Datum(weight), Datum(step)});
     ASSERT_TRUE(memory.ok());
     EXPECT_EQ(memory->donated_bytes + memory->copied_bytes, 12);
-    if (GetParam() == "cpu") EXPECT_EQ(memory->copied_bytes, reads_late ? 12 : 0);
+    if (GetParam() == "cpu") {
+      EXPECT_EQ(memory->copied_bytes, reads == after ? 12 : 0);
+    }
   }
+}
+
+// A product without a kernel that takes steps keeps them apart: nothing of it is interpreted.
+TEST(Passes, OnlyJoinStepsToProductsThatTakeThem) {
+  auto g = std::make_unique<Graph>();
+  Value *x = g->add_input("x", Type(DType::f32, {2, 3, 8, 8})),
+        *dy = g->add_input("dy", Type(DType::f32, {2, 4, 6, 6})),
+        *m = g->add_input("m", Type(DType::f32, {4, 3, 3, 3}));
+  GraphBuilder builder(*g, ops::table());
+  ops::B b(builder);
+  g->add_output(b.add(b.conv_weight_adjoint(x, dy, b.ints({3, 3})), m), "y");
+  engine::CompileReport report;
+  auto executable = engine::compile(std::move(g), **engine::backend_named("cpu"), {}, &report);
+  ASSERT_TRUE(executable.ok()) << executable.error().text();
+  EXPECT_TRUE(report.fallbacks.empty());
 }
 
 TEST(Passes, AreIdempotentAndKeepTheMeaning) {
