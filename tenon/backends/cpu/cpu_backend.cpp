@@ -33,6 +33,7 @@ constexpr auto kMakers = std::to_array<Maker>({
     {takes_row_group, make_row_group},
     {takes_elementwise, make_elementwise},
     {takes_reduction, make_reduction},
+    {takes_transpose, make_transpose},
     {takes_movement, make_movement},
     {takes_matmul, make_matmul},
     {takes_convolution, make_convolution},

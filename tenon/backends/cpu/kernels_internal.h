@@ -57,6 +57,10 @@ Result<KernelPtr> make_scatter_adjoint(const Node& node);
 Verdict takes_pooling(const Node& node);
 Result<KernelPtr> make_pooling(const Node& node);
 
+/// transpose of f32.
+Verdict takes_transpose(const Node& node);
+Result<KernelPtr> make_transpose(const Node& node);
+
 /// Pooling inside of a group that transposes to channels last and back.
 Verdict takes_channels_last_pooling(const Node& node);
 Result<KernelPtr> make_channels_last_pooling(const Node& node);
