@@ -253,13 +253,21 @@ class Lowering {
     return a * it->second.first * it->second.second;
   }
 
+  // Whether the group rounds to whole numbers: one unit in the last place then decides a step.
+  bool gives_codes() const {
+    for (const Node* n : region_.nodes())
+      for (const Value* v : n->outputs())
+        if (is_integer(v->type().dtype())) return true;
+    return false;
+  }
+
   Expr elementwise(const Node& n, int pass) {
     Exprs args;
     for (const Value* v : n.inputs()) args.push_back(v ? value_in(v, pass) : Expr());
     const Expr e = n.op().scalar(Call(n), args);
-    const bool by_scalar = e.op() == ScalarOp::div && e.dtype() == DType::f32 && n.input(1) &&
-                           e.args()[1].id() == args[1].id() && !known_.at(n.input(1)).is_row &&
-                           !n.input(1)->is_constant();
+    const bool by_scalar = !gives_codes() && e.op() == ScalarOp::div && e.dtype() == DType::f32 &&
+                           n.input(1) && e.args()[1].id() == args[1].id() &&
+                           !known_.at(n.input(1)).is_row && !n.input(1)->is_constant();
     return by_scalar ? divided(e.args()[0], e.args()[1], known_.at(n.output(0)).level) : e;
   }
 
