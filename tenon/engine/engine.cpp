@@ -108,7 +108,7 @@ Result<std::unique_ptr<Executable>> compile(std::unique_ptr<Graph> graph, const 
   passes::PassContext context;
   context.backend = &backend;
   context.donor = graph.get();
-  for (const Donation& d : options.donations) context.gifts.push_back({d.output, d.input});
+  for (const Donation& d : options.donations) context.donated_outputs.push_back(d.output);
   const bool interprets = backend.name() == "reference";  // the oracle runs the graph as it is
   if (!interprets && !options.is_final) {
     const auto pipeline = options.optimize ? passes::inference_pipeline()

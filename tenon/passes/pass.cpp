@@ -68,7 +68,7 @@ std::vector<std::string_view> inference_pipeline() {
       "fold_affine", "channels_last", "sink_transposes", "simplify", "fold_constants",
       "sink_transposes", "simplify", "common_subexpressions", "fold_transposes", "dead_code",
       // groups: what writes a tensor takes its steps first, reductions what is left
-      "fuse_epilogue", "fuse_rows", "fuse_elementwise", "dead_code", "place_updates"};
+      "fuse_epilogue", "fuse_rows", "fuse_elementwise", "dead_code"};
 }
 
 }  // namespace tenon::passes

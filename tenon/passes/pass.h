@@ -17,10 +17,7 @@ struct PassContext {
       std::int64_t{64} << 20;  // larger results stay computed: constants must not explode
   /// The graph whose inputs give memory up to outputs.
   const Graph* donor = nullptr;
-  struct Gift {
-    int output = 0, input = 0;
-  };
-  std::vector<Gift> gifts;
+  std::vector<int> donated_outputs;  // those that take the memory
 };
 
 /// Rewrites a graph in place and returns the number of rewrites. Idempotent: a second run returns

@@ -9,8 +9,7 @@ std::set<const Node*> update_nodes(const Graph& graph, const PassContext& contex
   std::set<const Node*> updates;
   if (context.donor != &graph) return updates;
   std::set<const Value*> others(graph.outputs().begin(), graph.outputs().end()), state;
-  for (const auto& gift : context.gifts)
-    state.insert(graph.outputs()[static_cast<std::size_t>(gift.output)]);
+  for (int i : context.donated_outputs) state.insert(graph.outputs()[static_cast<std::size_t>(i)]);
   for (const Value* v : state) others.erase(v);
   const auto serves_updates = [&](const Value* v) {
     if (others.contains(v) || (v->uses().empty() && !state.contains(v))) return false;

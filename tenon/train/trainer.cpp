@@ -16,8 +16,9 @@ class Run {
 
   Result<Trained> operator()() {
     TENON_TRY(session_.prepare());
-    // A run that is killed at once has something to go on from, too.
-    if (options_.benchmark == 0 && !options_.resumes) {
+    // A run that is killed at once has something to go on from, too; a resumed one stands at a
+    // checkpoint, which is its last where nothing is left to do.
+    if (options_.benchmark == 0) {
       TENON_TRY(save());
       TENON_TRY(session_.wait_for_checkpoint());
     }

@@ -107,6 +107,11 @@ class Train(unittest.TestCase):
         self.assertEqual(weights(newest), expected)
         self.assertEqual(whole["step"], 24)
 
+    def test_a_finished_run_names_its_checkpoint_again(self):
+        whole = self.train(self.file, "--run", self.at / "run")
+        again = self.train("--resume", self.at / "run")
+        self.assertEqual((again["step"], again["checkpoint"]), (whole["step"], whole["checkpoint"]))
+
     def test_a_dozen_kills_change_no_bit(self):
         file = write(self.at, steps=60, every=1)
         whole = self.train(file, "--run", self.at / "whole")
