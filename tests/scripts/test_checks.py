@@ -74,5 +74,15 @@ class Layers(unittest.TestCase):
         self.assertEqual(self.check('#include "tenon/attic/x.h"\n').returncode, 1)
 
 
+class Environments(unittest.TestCase):
+    def test_the_peers_environment_has_what_the_peers_import(self):
+        text = (SCRIPTS.parent / "tenon/migrate/peers.py").read_text()
+        imported = {line.split()[1].split(".")[0] for line in map(str.strip, text.splitlines())
+                    if line.startswith("import ")}
+        pinned = {line.split("==")[0] for line in (SCRIPTS / "requirements-peers.txt").read_text().splitlines()}
+        self.assertIn("onnx", imported)
+        self.assertEqual(imported - set(sys.stdlib_module_names) - pinned, set())
+
+
 if __name__ == "__main__":
     unittest.main()
