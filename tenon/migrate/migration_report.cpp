@@ -12,7 +12,8 @@ namespace {
 
 std::map<std::string, int> kernels_by_kind(const engine::CompileReport& report) {
   std::map<std::string, int> kinds;
-  for (const auto& [node, kernel] : report.mapping) ++kinds[kernel.substr(0, kernel.find(','))];
+  for (const auto& [node, kernel] : report.mapping)
+    ++kinds[kernel.substr(0, std::min(kernel.find(','), kernel.find(" (")))];
   return kinds;
 }
 
