@@ -41,7 +41,9 @@ Node* make_fused(Graph& graph, const std::vector<Node*>& nodes, const Values& ou
   for (const Node* n : nodes)
     for (Value* v : n->inputs()) {
       if (!v || map.contains(v) || (v->producer() && is_inside(v))) continue;
-      if (v->is_constant() && v->tensor().count() == 1) {
+      // A shape that is known stays known when the graph is read back from text.
+      const bool is_shape = v->is_constant() && n->op().has(Trait::view) && contents_of(*v);
+      if (is_shape || (v->is_constant() && v->tensor().count() == 1)) {
         map[v] = region->add_constant(v->name(), v->tensor());
         continue;
       }
